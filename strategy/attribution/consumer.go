@@ -208,7 +208,7 @@ type routed struct {
 
 // outcomes returns the outcomes of a report.
 func (c *Consumer) outcomes(e stream.Event, r *Report) (all []routed, err error) {
-	signals := c.cfg.Router.balances(r.Signals)
+	signals := balances(r.Signals)
 	for i := range r.Items {
 		worth := &r.Items[i]
 		o, ok, err := c.cfg.Router.route(worth, signals[worth.Session])

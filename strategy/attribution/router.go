@@ -25,14 +25,6 @@ type Router struct {
 	// means 0.3, and in a [Consumer] the least confidence of its learner. Raise it to ignore weak
 	// signals.
 	MinConfidence float64
-	// ToolFailure, Correction, Retry and BuildStatus are the weights of such signals, in (0, 1]. 0
-	// means 0.5, 0.7, 0.3 and
-	// 0.8. A positive or negative signal weighs as much as its confidence.
-	ToolFailure, Correction, Retry, BuildStatus float64
-	// FullMass is the weight that the signals of a session must have together to count in full, in
-	// (0, 1]. Below it the direct value counts for less in proportion. 0 means 0.3: the least default
-	// weight. Raise it if single signals mislead.
-	FullMass float64
 }
 
 // ready returns the router with its defaults, or all its faults, joined.
@@ -57,11 +49,6 @@ func (r Router) ready() (Router, error) {
 		{"ConfidenceAttribution", &r.ConfidenceAttribution, 0},
 		{"ConfidenceDirect", &r.ConfidenceDirect, 0},
 		{"MinConfidence", &r.MinConfidence, 0.3},
-		{"ToolFailure", &r.ToolFailure, 0.5},
-		{"Correction", &r.Correction, 0.7},
-		{"Retry", &r.Retry, 0.3},
-		{"BuildStatus", &r.BuildStatus, 0.8},
-		{"FullMass", &r.FullMass, 0.3},
 	} {
 		*share.value = cmp.Or(*share.value, share.standard)
 		found.Check(*share.value > 0 && *share.value <= 1, share.field, *share.value,
@@ -79,6 +66,14 @@ const (
 	Retry       = "retry"
 	BuildStatus = "build_status"
 )
+
+// weights are what signals weigh, by kind. A positive or negative signal weighs as much as its
+// confidence, so a host that trusts others more or less than this sends its own as these.
+var weights = map[string]float64{ToolFailure: 0.5, Correction: 0.7, Retry: 0.3, BuildStatus: 0.8}
+
+// fullMass is the weight that the signals of a session must have together to count in full, which
+// is the least of [weights]. Below it the direct value counts for less in proportion.
+const fullMass = 0.3
 
 // A DirectSignal is an observation in a session that shows how it went.
 type DirectSignal struct {
@@ -100,15 +95,15 @@ func (r Router) Route(
 	if err != nil {
 		return strategy.Outcome{}, false, fmt.Errorf("attribution: router: %w", err)
 	}
-	return r.route(worth, r.balances(signals)[session])
+	return r.route(worth, balances(signals)[session])
 }
 
 // balances returns what the signals of each session weigh. It looks at each signal once.
-func (r *Router) balances(signals []DirectSignal) map[string]balance {
+func balances(signals []DirectSignal) map[string]balance {
 	all := make(map[string]balance)
 	for i := range signals {
 		b := all[signals[i].Session]
-		r.weigh(&b, i, &signals[i])
+		b.weigh(i, &signals[i])
 		all[signals[i].Session] = b
 	}
 	return all
@@ -135,7 +130,7 @@ func (r *Router) route(worth *Worth, signals balance) (o strategy.Outcome, ok bo
 		attributed = false
 	}
 	direct := (signals.good - signals.bad) / mass // where there is any
-	share := min(mass/r.FullMass, 1)              // of a full direct value
+	share := min(mass/fullMass, 1)                // of a full direct value
 	switch {
 	case attributed && mass > 0:
 		w := r.WeightDirect * share
@@ -159,29 +154,22 @@ type balance struct {
 }
 
 // weigh adds a signal, the i-th of all.
-func (r *Router) weigh(b *balance, i int, s *DirectSignal) {
-	weight, good, field := 0., s.Kind == Positive, ""
-	switch s.Kind {
-	case Positive, Negative:
+func (b *balance) weigh(i int, s *DirectSignal) {
+	weight, known := weights[s.Kind]
+	field := ""
+	switch {
+	case s.Kind == Positive || s.Kind == Negative:
 		if weight = s.Confidence; !(weight >= 0 && weight <= 1) {
 			field = "Confidence"
 		}
-	case ToolFailure:
-		weight = r.ToolFailure
-	case Correction:
-		weight = r.Correction
-	case Retry:
-		weight = r.Retry
-	case BuildStatus:
-		weight, good = r.BuildStatus, s.Passed
-	default:
+	case !known:
 		field = "Kind"
 	}
 	switch {
 	case field != "" && b.fault == nil:
 		b.fault = &heed.InputError{Field: fmt.Sprintf("signals[%d].%s", i, field),
 			Reason: "must be a known kind, with a confidence in [0, 1]"}
-	case good:
+	case s.Kind == Positive, s.Kind == BuildStatus && s.Passed:
 		b.good += weight
 	default:
 		b.bad += weight

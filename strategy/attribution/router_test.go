@@ -107,17 +107,15 @@ func TestRouterCombines(t *testing.T) {
 		"below the least confidence": {
 			router: attribution.Router{MinConfidence: 0.6}, signals: []attribution.DirectSignal{failed},
 		},
-		"other scores": {
-			router: attribution.Router{ToolFailure: 0.1, Correction: 0.2, Retry: 0.25,
-				BuildStatus: 0.45},
+		"one of each kind": {
 			signals: []attribution.DirectSignal{failed, correction, retry, passed},
-			want:    strategy.Outcome{Value: -0.1, Confidence: 0.5, Channel: "direct"},
+			want:    strategy.Outcome{Value: -0.7 / 2.3, Confidence: 0.5, Channel: "direct"},
 		},
-		"other confidences and mass": {
+		"other confidences": {
 			router: attribution.Router{ConfidenceBoth: 1, ConfidenceAttribution: 0.9,
-				ConfidenceDirect: 0.6, FullMass: 1},
-			signals: []attribution.DirectSignal{failed},
-			want:    strategy.Outcome{Value: -1, Confidence: 0.3, Channel: "direct"},
+				ConfidenceDirect: 0.6},
+			signals: []attribution.DirectSignal{positive(0.15)},
+			want:    strategy.Outcome{Value: 1, Confidence: 0.3, Channel: "direct"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -193,10 +191,9 @@ func TestRouterConfigFaults(t *testing.T) {
 	router := attribution.Router{
 		WeightAttribution: -1, WeightDirect: math.NaN(),
 		ConfidenceBoth: 2, ConfidenceAttribution: 0.8, ConfidenceDirect: 0.5,
-		MinConfidence: -1, Retry: math.Inf(1), FullMass: 3,
+		MinConfidence: -1,
 	}
-	want := []string{"WeightAttribution", "WeightDirect", "ConfidenceBoth", "MinConfidence", "Retry",
-		"FullMass"}
+	want := []string{"WeightAttribution", "WeightDirect", "ConfidenceBoth", "MinConfidence"}
 	_, _, err := router.Route(here, nil, nil)
 	assert.Equal(t, want, fields(err))
 	_, err = attribution.New(attribution.Config{
