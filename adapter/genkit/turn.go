@@ -179,7 +179,8 @@ func (t *call) brief(r *ai.ModelRequest) *ai.ModelRequest {
 			changed.Messages = slices.Insert(changed.Messages, 0, ai.NewSystemTextMessage(t.Plan.System))
 		}
 	}
-	changed.Tools = turn.Offered(&t.Turn, r.Tools, func(d *ai.ToolDefinition) string { return d.Name })
+	changed.Tools = turn.Offered(&t.Turn, r.Tools,
+		func(d *ai.ToolDefinition) string { return d.Name })
 	return &changed
 }
 

@@ -36,7 +36,9 @@ var table = map[string]row{
 	},
 	// What adapters share, and what their tests do.
 	"adapter/internal/broker": {nothing, shared, ". stream internal/valid"},
-	"adapter/internal/turn":   {nothing, shared, "decision feedback internal/thoughts llm loop prompt"},
+	"adapter/internal/turn": {
+		nothing, shared, "decision feedback internal/thoughts llm loop prompt",
+	},
 	"adapter/internal/adaptertest": {
 		nothing, silent,
 		". adapter/internal/turn decision decision/llmtest feedback llm loop loop/looptest patterns " +

@@ -78,8 +78,9 @@ func (c Chat) Answer(ctx context.Context, agent *loop.Agent, e loop.Event) (loop
 	t := &Turn{Agent: agent, Enforce: true, Event: e}
 	return t.run(ctx, c.Tools, func() Asker {
 		r := Request{
-			Model: cmp.Or(t.Plan.Arm.ModelName, c.Name), Tools: Offered(t, c.Tools, func(tool Tool) string { return tool.Name }),
+			Model:    cmp.Or(t.Plan.Arm.ModelName, c.Name),
 			Messages: append(slices.Clone(e.History), loop.Turn{Text: t.Plan.Prompt}),
+			Tools:    Offered(t, c.Tools, func(tool Tool) string { return tool.Name }),
 		}
 		r.System, r.MaxTokens = c.System+"\n\n"+t.Plan.System, mostTokens
 		if c.System == "" || t.Plan.System == "" {
