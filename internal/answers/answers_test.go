@@ -59,7 +59,7 @@ func TestDue(t *testing.T) {
 
 // A scope is read back as it was written, whatever is in its texts. No other text is one.
 func TestScopesAreReadBack(t *testing.T) {
-	texts := []string{"", "a", "a/b", `a"b`, `"a"`, "/", `"`, "ä\n"}
+	texts := []string{"", "a", "a/b", `a"b`, `"a"`, "/", `"`, "ä\n", "'a'", "`", "`a`"}
 	for _, category := range texts {
 		for _, context := range texts {
 			c, in, ok := answers.ParseScope(answers.Scope(category, context))

@@ -36,11 +36,11 @@ func Scope(category, context string) string {
 
 // ParseScope returns the category and the context that [Scope] wrote.
 func ParseScope(scope string) (category, context string, ok bool) {
-	quoted, err := strconv.QuotedPrefix(scope)
-	if err != nil {
+	if !strings.HasPrefix(scope, `"`) {
 		return strings.Cut(scope, "/")
 	}
-	category, err = strconv.Unquote(quoted)
+	quoted, _ := strconv.QuotedPrefix(scope) // "" can't be unquoted
+	category, err := strconv.Unquote(quoted)
 	context, ok = strings.CutPrefix(scope[len(quoted):], "/")
 	return category, context, ok && err == nil
 }
