@@ -58,6 +58,34 @@ func TestForgettingTheAskerIsNoApproval(t *testing.T) {
 	}
 }
 
+// What a forgotten person passed over, or was silent about, does not count again when statements of
+// others change.
+func TestForgottenSilenceDoesNotComeBack(t *testing.T) {
+	for _, passed := range []bool{true, false} {
+		m := newMarket(t, nil)
+		a, err := m.Answer(ctx, loop.Event{Text: "Why?", Item: "i", Person: "ann", Stream: "x"})
+		require.NoError(t, err)
+		if passed {
+			_, err := m.Hear(ctx, learning.Message{Text: "The sky.", Person: "ann", Stream: "x"})
+			require.NoError(t, err)
+		}
+		m.clock.Advance(time.Hour)
+		require.NoError(t, m.Sweep(ctx, time.Time{}))
+		require.NoError(t, store.Run(ctx, m.Store(), store.Job{Forget: []string{"ann"}}))
+		for _, value := range []float64{1, 0} {
+			require.NoError(t, m.React(ctx, a.ID, loop.Reaction{Person: "bob", Value: value}))
+		}
+		account, err := m.Explain(ctx, a.ID)
+		require.NoError(t, err)
+		assert.False(t, account.Known, passed)
+		all := store.CellQuery{Kind: "strategy.arm", Scope: `""/`}
+		for part, err := range m.Store().List(ctx, all) {
+			require.NoError(t, err)
+			assert.Zero(t, part.Tally.N(), passed)
+		}
+	}
+}
+
 // A fire of the host has no reply of a model. A sweep counts its silence, and then the answers
 // after it.
 func TestSilenceOfTheHostsOwnFire(t *testing.T) {

@@ -123,7 +123,7 @@ func knownOf(a *answer.Answer) (k known) {
 	of := HeuristicOf(a)
 	for i := range a.Statements {
 		s := &a.Statements[i]
-		if s.Of != of {
+		if s.Of != of || s.Forgotten() {
 			continue
 		}
 		switch s.How {
@@ -142,11 +142,9 @@ func knownOf(a *answer.Answer) (k known) {
 				k.aside, k.outcome = append(k.aside, k.outcome), s
 			}
 		case Undo:
-			switch {
-			case s.Forgotten():
-			case k.undo == nil:
+			if k.undo == nil {
 				k.undo = s
-			default:
+			} else {
 				k.aside = append(k.aside, s)
 			}
 		case Expected:

@@ -224,8 +224,8 @@ func (o *oracle) pieces() (all []piece) {
 			told = append(told, s)
 		}
 	}
-	undo, expected := o.undo(o.heuristic), o.first(answers.Expected, o.heuristic)
-	ignored, idle := o.first(answers.Ignored, o.heuristic), o.first(answers.Silence, o.heuristic)
+	undo, expected := o.undo(o.heuristic), o.present(answers.Expected)
+	ignored, idle := o.present(answers.Ignored), o.present(answers.Silence)
 
 	left := 1.
 	take := func(part float64) float64 {
@@ -264,6 +264,16 @@ func (o *oracle) pieces() (all []piece) {
 		all = append(all, piece{*idle, 0.8, 0.3, take(1)})
 	}
 	return all
+}
+
+// present returns the first implicit signal of a kind about the heuristic that answered, unless its
+// source is forgotten.
+func (o *oracle) present(how answer.How) *answer.Statement {
+	s := o.first(how, o.heuristic)
+	if s == nil || o.forgotten[s.By] {
+		return nil
+	}
+	return s
 }
 
 // undo returns the first undo of somebody who is not forgotten.

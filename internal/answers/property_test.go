@@ -129,12 +129,8 @@ func compare(t require.TestingT, a *answer.Answer, o *oracle) {
 	}
 	var want, got []string
 	for _, p := range o.pieces() {
-		by := p.statement.By
-		if o.forgotten[by] {
-			by = ""
-		}
-		want = append(want, key(p.statement.How, by, armChannel(p.statement), p.statement.At, p.value,
-			p.trust, p.share))
+		s := p.statement
+		want = append(want, key(s.How, s.By, armChannel(s), s.At, p.value, p.trust, p.share))
 	}
 	for _, p := range answers.Parts(a) {
 		got = append(got, key(p.How, p.Source, p.Channel, p.At, p.Value, p.Trust, p.Share))
