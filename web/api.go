@@ -3,10 +3,10 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -77,10 +77,6 @@ func (h *Handler) handle(w http.ResponseWriter, r *http.Request, call *view.Oper
 func (h *Handler) carryOut(
 	ctx context.Context, r *http.Request, call *view.Operation, c *view.Caller,
 ) (any, error) {
-	if wait := h.rate.take(c.Person); wait > 0 {
-		return nil, &view.Fault{Sort: tooMany, Detail: "Send the request again after a while.",
-			After: wait}
-	}
 	if call.Method == http.MethodGet {
 		return call.Query(ctx, c, r.URL.RawQuery)
 	}
@@ -159,11 +155,15 @@ var sorts = map[string]struct {
 	view.Failure:     {"The server has failed", http.StatusInternalServerError},
 }
 
+// retryAfter has a client wait, in whole seconds.
+func retryAfter(w http.ResponseWriter, wait time.Duration) {
+	w.Header().Set("Retry-After", fmt.Sprint(int((wait+time.Second-1)/time.Second)))
+}
+
 // write answers with a fault.
 func write(w http.ResponseWriter, f *view.Fault) {
 	if f.After > 0 {
-		seconds := max(1, int((f.After+time.Second-1)/time.Second))
-		w.Header().Set("Retry-After", strconv.Itoa(seconds))
+		retryAfter(w, f.After)
 	}
 	p := troubleOf(f)
 	text, _ := json.Marshal(p) // texts and a number

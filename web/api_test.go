@@ -658,28 +658,62 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// The limiter keeps the people of one second only, and waits for the next one.
+// The limiter keeps the people of the latest second only. What comes evenly is never refused, and a
+// burst around the end of a second is no second burst.
 func TestRateIsBounded(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r := rate{perSecond: 2, now: func() time.Time { return now }}
-	for i := range 1000 {
-		assert.Zero(t, r.take(fmt.Sprint(i)))
-	}
+	assert.Zero(t, r.take("0"))
 	assert.Zero(t, r.take("0"))
 	now = now.Add(300 * time.Millisecond)
-	assert.Equal(t, 700*time.Millisecond, r.take("0"))
-	now = now.Add(700 * time.Millisecond)
+	assert.Equal(t, 200*time.Millisecond, r.take("0"))
+	now = now.Add(200 * time.Millisecond)
 	assert.Zero(t, r.take("0"))
-	assert.Len(t, r.used, 1)
+	assert.Equal(t, 500*time.Millisecond, r.take("0"))
+	for range 20 {
+		now = now.Add(500 * time.Millisecond)
+		assert.Zero(t, r.take("0"))
+	}
+	for i := range 10 * leastTidied {
+		now = now.Add(time.Millisecond)
+		assert.Zero(t, r.take(fmt.Sprint("guest ", i)))
+		assert.LessOrEqual(t, len(r.until), 2*leastTidied)
+	}
 	now = now.Add(-time.Hour) // a clock that was set back
 	assert.Zero(t, r.take("0"))
 
 	seldom := rate{perSecond: 0.25, now: r.now}
 	assert.Zero(t, seldom.take("0"))
-	wait := seldom.take("0")
-	assert.Greater(t, wait, time.Duration(0))
-	now = now.Add(wait)
+	assert.Equal(t, 4*time.Second, seldom.take("0"))
+	now = now.Add(4 * time.Second)
 	assert.Zero(t, seldom.take("0"))
+}
+
+// Somebody who reads pages with all their files is never refused, also where programs may send only
+// one call a second. Who floods the pages is, and others are not.
+func TestRateOfPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(_ *loop.Config, cfg *Config) { cfg.Rate = 1 })
+		page := func(path, person string) int {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+			r.Header.Set("X-Person", person)
+			return w.send(r).status
+		}
+		for range leastPages {
+			require.Equal(t, http.StatusOK, page("/", "ann"))
+			for range 10 {
+				require.Equal(t, http.StatusOK, page("/style.css", "ann"))
+				require.Equal(t, http.StatusOK, page("/healthz", ""))
+			}
+		}
+		got := w.get("/v1/rules") // of shop, which is another person
+		w.must(http.StatusOK, got)
+		assert.Equal(t, http.StatusTooManyRequests, page("/rules", "ann"))
+		assert.Equal(t, http.StatusOK, page("/", "bob"))
+		time.Sleep(50 * time.Millisecond)
+		assert.Equal(t, http.StatusOK, page("/", "ann"))
+		assert.Equal(t, http.StatusTooManyRequests, page("/", "ann"))
+	})
 }
 
 // A model that takes too long is a problem, and a client that goes away ends the call and frees its

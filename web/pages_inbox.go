@@ -9,7 +9,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/view"
 )
 
@@ -28,7 +27,7 @@ const mostUnsettled, mostWaiting = 50, 10
 
 func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 	ctx, d := r.Context(), inboxData{Yours: make(map[string]string)}
-	mine := func(p *feedback.Proposal) bool { return yours(v, p, personOf(r)) == "" }
+	mine := func(p *feedback.Proposal) bool { return view.Yours(p, personOf(r)) == "" }
 	d.Proposals, err = list(r, view.Page{}, func(ctx context.Context, p view.Page) (
 		view.List[feedback.Proposal], error,
 	) {
@@ -39,7 +38,7 @@ func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 	}
 	for i := range d.Proposals.Rows {
 		p := &d.Proposals.Rows[i]
-		d.Yours[p.ID] = yours(v, p, personOf(r))
+		d.Yours[p.ID] = view.Yours(p, personOf(r))
 	}
 	in, err := v.Inbox(ctx, mostUnsettled)
 	if err != nil {
@@ -57,23 +56,6 @@ func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 	}
 	d.Similar, err = v.Similar(ctx, waiting, mostWaiting)
 	return d, err
-}
-
-// yours returns why a person's approval does not count, or "" if it would.
-func yours(v *view.Source, p *feedback.Proposal, person string) string {
-	me, err := text.CanonicalName(person)
-	switch q := p.Quorum; {
-	case err != nil:
-		return "Your name can't be used for approvals."
-	case q == nil:
-	case slices.Contains(q.Approved, me):
-		return "You have approved this."
-	case slices.Contains(q.Writers, me):
-		return "You proposed or edited this, so others approve it."
-	case q.Outsiders == q.Missing && slices.Contains(q.Reviewers, me):
-		return "You gave evidence for this. Somebody who did not has to approve it."
-	}
-	return ""
 }
 
 // A proposalData is a proposal with all that a person needs to decide.
@@ -102,7 +84,7 @@ func proposal(r *http.Request, v *view.Source) (any, error) {
 	}
 	p := report.Proposal
 	d := proposalData{
-		Report: report, Yours: yours(v, p, personOf(r)), Types: []string{
+		Report: report, Yours: view.Yours(p, personOf(r)), Types: []string{
 			"GUIDELINE", "CONSTRAINT", "POSITIVE_EXAMPLE", "NEGATIVE_EXAMPLE",
 		},
 	}

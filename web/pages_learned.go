@@ -21,6 +21,7 @@ type homeData struct {
 	Waiting, Unsettled int // proposals, corrections to resolve
 	Segments           int
 	Leaders            []view.Segment
+	Down               []view.Unavailable
 	Gain               gainData
 }
 
@@ -34,6 +35,9 @@ func home(r *http.Request, v *view.Source) (any, error) {
 	}
 	var err error
 	if d.Gain, err = gainOf(r, v); err != nil {
+		return nil, err
+	}
+	if d.Down, err = v.Unavailable(ctx, v.Name); err != nil {
 		return nil, err
 	}
 	if d.Rules {

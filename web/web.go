@@ -60,9 +60,10 @@ type Config struct {
 	// model needs longer.
 	AnswerTimeout time.Duration
 	// Rate is how many calls of the API a person may make in a second. They may come at once. 0 means
-	// 500. Each process counts for itself, so behind a load balancer n processes allow n times
-	// as many. Limit the rate in the balancer if the sum matters. Raise it for a person that is a
-	// service.
+	// 500. Pages and forms are counted apart, with the same rate, or 20 if that is more. Files of
+	// pages do not count. Each process counts for itself, so behind a load balancer n processes allow
+	// n times as many. Limit the rate in the balancer if the sum matters. Raise it for a person that
+	// is a service.
 	Rate float64
 	// Observer is called for failures that a page only calls a failure. nil switches it off.
 	Observer heed.Observer
@@ -81,7 +82,8 @@ type Handler struct {
 	mux   *http.ServeMux
 	cross *http.CrossOriginProtection
 	watch *watch.Watch
-	rate  rate // of calls below /v1/
+	calls rate // below /v1/
+	reads rate // of pages and forms
 }
 
 const (
@@ -89,6 +91,7 @@ const (
 	defaultTimeout       = 10 * time.Second
 	defaultAnswerTimeout = time.Minute
 	defaultRate          = 500
+	leastPages           = 20 // a second: people follow links and send forms in bursts
 	defaultName          = "loop"
 )
 
@@ -107,7 +110,9 @@ func Over(parts *view.Source, cfg Config) (*Handler, error) {
 	}
 	h := &Handler{
 		cfg: cfg, over: parts, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
-		watch: watch.New(cfg.Observer, "web", cfg.Now), rate: rate{perSecond: cfg.Rate, now: cfg.Now},
+		watch: watch.New(cfg.Observer, "web", cfg.Now),
+		calls: rate{perSecond: cfg.Rate, now: cfg.Now},
+		reads: rate{perSecond: max(cfg.Rate, leastPages), now: cfg.Now},
 	}
 	h.mux.Handle("/v1/", h.api())
 	h.pages()
@@ -199,6 +204,15 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (person string, 
 		h.turnAway(w, r, otherSite,
 			"Programs have the API below /v1/ alone. The pages, and decisions about rules, are for "+
 				"people who have signed in.")
+		return "", false
+	}
+	of := &h.reads
+	if isCall(r) {
+		of = &h.calls
+	}
+	if wait := of.take(person); wait > 0 {
+		retryAfter(w, wait)
+		h.turnAway(w, r, tooMany, "You send too many requests. Try again after a while.")
 		return "", false
 	}
 	return person, true

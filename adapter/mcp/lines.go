@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"io"
 	"sync"
 
@@ -13,8 +14,9 @@ import (
 )
 
 // Stdio returns the transport of a client that writes to in and reads from out. Lines that are not
-// messages are skipped, and each request in a batch gets an error, because the protocol has no
-// batches any more. The SDK's own transport ends the session with the first of either.
+// messages, or longer than 16 MiB, are skipped, and each request in a batch gets an error, because
+// the protocol has no batches any more. The SDK's own transport ends the session with the first of
+// any of these.
 func Stdio(in io.ReadCloser, out io.WriteCloser) sdk.Transport {
 	to := &lines{WriteCloser: out}
 	return &sdk.IOTransport{
@@ -46,7 +48,7 @@ type messages struct {
 
 func (m *messages) Read(p []byte) (int, error) {
 	for len(m.rest) == 0 {
-		line, err := m.from.ReadBytes('\n')
+		line, err := m.readLine()
 		one := bytes.TrimSpace(line)
 		_, wrong := jsonrpc.DecodeMessage(one)
 		if wrong == nil && json.Valid(one) { // decoding takes more behind a message, the SDK does not
@@ -60,6 +62,26 @@ func (m *messages) Read(p []byte) (int, error) {
 	n := copy(p, m.rest)
 	m.rest = m.rest[n:]
 	return n, nil
+}
+
+// maxLine bounds a line, in bytes. The texts that tools take are shorter.
+const maxLine = 16 << 20
+
+// readLine reads a line to its end. It returns no text of a line that is too long.
+func (m *messages) readLine() (line []byte, err error) {
+	for {
+		piece, err := m.from.ReadSlice('\n')
+		if len(line) <= maxLine {
+			line = append(line, piece...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if len(line) > maxLine {
+			line = nil
+		}
+		return line, err
+	}
 }
 
 // refuse answers each request of a line that is a batch with an error.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -43,6 +44,42 @@ func TestLinesThatAreMessages(t *testing.T) {
 			`{"jsonrpc":"2.0","id":1` + refused, `{"jsonrpc":"2.0","id":"b"` + refused, "",
 		}, strings.Split(out.String(), "\n"))
 	}
+}
+
+// endless is a line without an end, up to a number of bytes, and then a message.
+type endless struct {
+	left int
+	then *strings.Reader
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.left == 0 {
+		return e.then.Read(p)
+	}
+	n := min(len(p), e.left)
+	for i := range p[:n] {
+		p[i] = '['
+	}
+	e.left -= n
+	return n, nil
+}
+
+// A line that is too long is skipped without being kept, and what follows is read.
+func TestALineThatIsTooLong(t *testing.T) {
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"
+	var out bytes.Buffer
+	m := &messages{to: &out, from: bufio.NewReader(
+		&endless{30 * maxLine, strings.NewReader("]\n" + ping)})}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	p := make([]byte, 100)
+	n, err := m.Read(p)
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	assert.Equal(t, ping, string(p[:n]))
+	assert.Empty(t, out.String())
+	// Growing slices make a line of maxLine cost several times its length, and 30 lines far more.
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(10*maxLine))
 }
 
 // A broken writer takes nothing.

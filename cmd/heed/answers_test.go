@@ -111,8 +111,8 @@ func TestAgentsStore(t *testing.T) {
 			}
 			choices := read[[]view.Choice](t, of("strategy", "history", "office")...)
 			require.Len(t, choices, 1, "the model answered once")
-			assert.Equal(t, strategy.ArmID("brief"), choices[0].Arm)
-			assert.NotEmpty(t, choices[0].Choice, "it is a record, and no sum of evidence")
+			assert.Equal(t, strategy.ArmID("brief"), choices[0].Choice.Arm)
+			assert.NotEmpty(t, choices[0].Choice.ID, "it is a record, and no sum of evidence")
 			assert.Equal(t, strategy.Observed, choices[0].Stage)
 			require.NotNil(t, choices[0].Result)
 			assert.Equal(t, "ann", choices[0].Result.Source)

@@ -105,7 +105,7 @@ func TestWhatCannotBeDecided(t *testing.T) {
 	require.Zero(t, call{args: of("rules approve 7d0c2b13-rule --hash " + hash)}.run(t).code)
 	require.Zero(t, call{args: of("rules revoke 7d0c2b13-rule")}.run(t).code)
 	for command, says := range map[string]string{
-		"rules retire 7d0c2b13-rule":      "heed: the rule is revoked: ",
+		"rules retire 7d0c2b13-rule":      "heed: 7d0c2b13-rule is revoked: that is for good",
 		"rules reject 7d0c2b13-rule":      "heed: 7d0c2b13-rule is approved: ",
 		"rules revoke 7d0c2b11-rule":      `there is no rule "7d0c2b11-rule": heed rules list`,
 		"confidence unpin greet-by-name":  "is not pinned",
@@ -124,6 +124,28 @@ func TestWhatCannotBeDecided(t *testing.T) {
 		assertFails(t, call{args: of(command)}.run(t), misuse, "--at")
 	}
 	assertFails(t, call{args: append(of("store forget"), "")}.run(t), misuse, "Name the person")
+}
+
+// Without --yes, a command does not describe what the gate would refuse, but why it would.
+func TestARefusalIsForeseen(t *testing.T) {
+	t.Parallel()
+	db, hash := undecided(t)
+	of := func(command string) result {
+		return call{args: append([]string{"--db", db, "rules"}, strings.Fields(command)...)}.run(t)
+	}
+	const id, why = "7d0c2b13-rule", " --yes --reason x"
+	approval := "approve " + id + " --hash " + hash
+	assertFails(t, of(approval+" --actor wendy"), failed,
+		"an approval by wendy would not count: You proposed or edited this")
+	require.Zero(t, of(approval+why).code)
+	assertFails(t, of("retire "+id), misuse, "This retires", "Nothing was changed")
+	require.Zero(t, of("retire "+id+why).code)
+	require.Zero(t, of("retire "+id+why).code, "the answer may have been lost")
+	assertFails(t, of("retire "+id), failed, id+" is retired: it is in no prompt")
+	assertFails(t, of("revoke "+id), misuse, "This revokes", "Nothing was changed")
+	require.Zero(t, of("revoke "+id+why).code)
+	assertFails(t, of("revoke "+id), failed, id+" is revoked: that is for good")
+	assertFails(t, of("retire "+id), failed, id+" is revoked: that is for good")
 }
 
 // TestAPinHoldsWhatItSays has users speak up in between.

@@ -1,18 +1,17 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy/attribution"
@@ -36,6 +35,7 @@ type diagnosis struct {
 	Engine   string    `json:"engine"`
 	Kinds    []size    `json:"kinds"`
 	Findings []finding `json:"findings"`
+	faults   int       // among the findings
 }
 
 // A size counts what a kind has: observations of evidence, or else records.
@@ -43,6 +43,7 @@ type size struct {
 	Kind    string `json:"kind"`
 	Has     string `json:"has"`
 	Entries uint64 `json:"entries"`
+	odd     int    // tallies in the future, or records that are kept for too long
 }
 
 type finding struct {
@@ -51,21 +52,12 @@ type finding struct {
 }
 
 func (d *diagnosis) fault(format string, args ...any) {
+	d.faults++
 	d.Findings = append(d.Findings, finding{"fault", fmt.Sprintf(format, args...)})
 }
 
 func (d *diagnosis) warning(format string, args ...any) {
 	d.Findings = append(d.Findings, finding{"warning", fmt.Sprintf(format, args...)})
-}
-
-// faults counts what is wrong.
-func (d *diagnosis) faults() (n int) {
-	for _, f := range d.Findings {
-		if f.Level == "fault" {
-			n++
-		}
-	}
-	return n
 }
 
 // Run looks a store over.
@@ -89,8 +81,8 @@ func (cmd doctorCommand) Run(s *session) error {
 	if err := s.answer(d, "doctor"); err != nil {
 		return err
 	}
-	if faults := d.faults(); faults > 0 {
-		return fmt.Errorf("%s in %s: see above", plural(faults, "fault", "faults"), at)
+	if d.faults > 0 {
+		return fmt.Errorf("%s in %s: see above", plural(d.faults, "fault", "faults"), at)
 	}
 	return nil
 }
@@ -115,28 +107,6 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 	if s.at, err = at.make(s.ctx, handle, sqlstore.Config{Existing: true}); err != nil {
 		return err
 	}
-	status, err := s.at.store.Status(s.ctx)
-	if err != nil {
-		return err
-	}
-	for _, kind := range status.Cells {
-		if err := d.evidence(s, kind); err != nil {
-			return err
-		}
-	}
-	kept := make(map[string]time.Duration)
-	for _, kind := range status.Kinds {
-		kept[kind.Name] = kind.Limits.For
-	}
-	for _, kind := range status.Records { // of tenants, too
-		name, _ := store.KindOf(kind)
-		if limit, declared := kept[name]; declared {
-			err = errors.Join(err, d.records(s, kind, limit))
-		}
-	}
-	if err != nil {
-		return err
-	}
 	all := func(s *session) error { return d.frozen(s, math.MaxInt) }
 	for _, look := range []func(*session) error{d.rows, d.events, d.models, all} {
 		if err := look(s); err != nil && !errors.Is(err, heed.ErrDamaged) {
@@ -146,8 +116,7 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 	return nil
 }
 
-// models lists the models that agents can't ask at present, by the records that package loop keeps
-// of their health. All tenants share them.
+// models lists the models that agents can't ask at present.
 func (d *diagnosis) models(s *session) error {
 	status, err := s.at.store.Status(s.ctx)
 	for _, kind := range status.Records {
@@ -155,20 +124,13 @@ func (d *diagnosis) models(s *session) error {
 		if !is || s.Agent != "" && s.Agent != agent {
 			continue
 		}
-		now, latest := s.now(), store.Query{Kind: kind, Since: s.now().Add(-5 * time.Minute)}
-		for r, err := range s.at.store.Find(s.ctx, latest) {
-			if err != nil {
-				return err
-			}
-			health, err := store.Decode[struct {
-				Model     string
-				At, Since time.Time
-				Failure   llm.Failure
-			}](r.Body)
-			if err == nil && !health.Since.IsZero() && !health.At.After(now) {
-				d.warning("%s can't ask the model %s, since %s: %v", show(agent), show(health.Model),
-					text(health.Since), health.Failure)
-			}
+		down, err := s.source().Unavailable(s.ctx, agent)
+		if err != nil {
+			return err
+		}
+		for _, m := range down {
+			d.warning("%s can't ask the model %s, since %s: %v", show(agent), show(m.Model),
+				text(m.Since), m.Failure)
 		}
 	}
 	return err
@@ -211,69 +173,49 @@ func (d *diagnosis) frozen(s *session, most int) error {
 	return err
 }
 
-// evidence reads the evidence of one kind.
-func (d *diagnosis) evidence(s *session, kind string) error {
-	found, ahead := size{kind, "observations", 0}, 0
-	limit := evidence.InstantOf(time.Now().Add(evidence.MaxSkew)) // whatever --now is
-	for scope, err := range s.at.view.Scopes(s.ctx, kind) {
-		if err != nil {
-			return err
-		}
-		for part, err := range s.at.view.List(s.ctx, store.CellQuery{Kind: kind, Scope: scope}) {
-			if err != nil {
-				return err
-			}
-			if found.Entries += part.Tally.N(); part.Tally.Last() > limit {
-				ahead++
-			}
-		}
-	}
-	d.Kinds = append(d.Kinds, found)
-	if ahead > 0 {
-		d.warning("%s in the future, of kind %s: the clock of some host was wrong",
-			plural(ahead, "tally lies", "tallies lie"), show(kind))
-	}
-	return nil
-}
-
-// records reads every record of a kind that is kept for a time.
-func (d *diagnosis) records(s *session, kind string, kept time.Duration) error {
-	found, overdue := size{kind, "records", 0}, 0
-	for r, err := range s.at.view.Find(s.ctx, store.Query{Kind: kind}) {
-		if errors.Is(err, heed.ErrDamaged) {
-			d.fault("%v: restore the store from a copy", err)
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if body, err := r.Body.JSON(); err != nil || !json.Valid(body) {
-			d.fault("record %s of %s is damaged: restore the store from a copy", show(r.ID), show(kind))
-		}
-		found.Entries++
-		if kept > 0 && s.now().Sub(r.At) > kept+day {
-			overdue++
-		}
-	}
-	if found.Entries > 0 {
-		d.Kinds = append(d.Kinds, found)
-	}
-	if overdue > 0 {
-		d.warning("%s of %s longer than %s: does the host call Sweep of its store, or is its limit "+
-			"longer?", plural(overdue, "is kept", "are kept"), show(kind),
-			plural(int(kept/day), "day", "days"))
-	}
-	return nil
-}
-
-// rows reads all that a dump has.
+// rows reads all that a dump has, and counts it by kind.
 func (d *diagnosis) rows(s *session) error {
-	for _, err := range rows(func(to io.Writer) error { return s.at.store.Dump(s.ctx, to) }) {
-		if s.ctx.Err() != nil {
-			return s.ctx.Err()
+	limit := evidence.InstantOf(time.Now().Add(evidence.MaxSkew)) // whatever --now is
+	kept, sizes := make(map[string]time.Duration), make(map[string]*size)
+	count := func(has, kind string, n uint64, odd bool) {
+		if sizes[has+kind] == nil {
+			sizes[has+kind] = &size{Kind: kind, Has: has}
 		}
-		if err != nil && d.faults() == 0 {
+		one := sizes[has+kind]
+		if one.Entries += n; odd {
+			one.odd++
+		}
+	}
+	for r, err := range s.at.rows(s.ctx) {
+		switch {
+		case s.ctx.Err() != nil:
+			return s.ctx.Err()
+		case err != nil:
 			d.fault("not everything can be read: %v: restore the store from a copy", err)
+		case r.Kind != nil:
+			kept[r.Kind.Name] = r.Kind.Limits.For
+		case r.Tally != nil:
+			t := r.Tally
+			count("observations", r.kind, t.Positive.N+t.Negative.N+t.Neutral.N,
+				max(t.Positive.Last, t.Negative.Last, t.Neutral.Last) > limit)
+		case r.Record != nil:
+			name, _ := store.KindOf(r.kind) // without a tenant
+			age := s.now().Sub(r.Record.At.Time())
+			count("records", r.kind, 1, kept[name] > 0 && age > kept[name]+day)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(sizes)) {
+		one := sizes[key]
+		d.Kinds = append(d.Kinds, *one)
+		name, _ := store.KindOf(one.Kind)
+		switch {
+		case one.odd > 0 && one.Has == "observations":
+			d.warning("%s in the future, of kind %s: the clock of some host was wrong",
+				plural(one.odd, "tally lies", "tallies lie"), show(one.Kind))
+		case one.odd > 0:
+			d.warning("%s of %s longer than %s: does the host call Sweep of its store, or is its limit "+
+				"longer?", plural(one.odd, "is kept", "are kept"), show(one.Kind),
+				plural(int(kept[name]/day), "day", "days"))
 		}
 	}
 	return nil

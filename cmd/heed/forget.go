@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	naming "github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
 
@@ -128,27 +126,17 @@ func notNamed(person string, found map[string][]string) error {
 
 // search returns, by tenant, the kind of each row that names a person, in order.
 func search(ctx context.Context, in *opened, person string) (map[string][]string, error) {
-	found, cells := make(map[string][]string), make(map[naming.Hash]string)
-	for r, err := range rows(func(to io.Writer) error { return in.store.Dump(ctx, to) }) {
+	found := make(map[string][]string)
+	for r, err := range in.rows(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		kind, tenant := "evidence", ""
-		switch {
-		case r.Record != nil:
-			kind, tenant = store.KindOf(r.Record.Kind)
-		case r.Cell != nil:
-			_, tenant = store.KindOf(r.Cell.Kind)
-			cells[r.Cell.Hash] = tenant
-		case r.Tally != nil:
-			tenant = cells[r.Tally.Cell]
-		case r.Observation != nil:
-			tenant = cells[r.Observation.Cell]
-		case r.Lost != nil:
-			tenant = cells[r.Lost.Cell]
+		kind, tenant := store.KindOf(r.kind)
+		if r.Record == nil {
+			kind = "evidence"
 		}
 		var value any
-		text, err := json.Marshal(r)
+		text, err := json.Marshal(r.Row)
 		if err == nil {
 			err = json.Unmarshal(text, &value)
 		}

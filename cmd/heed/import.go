@@ -21,7 +21,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/cmd/heed/internal/past"
-	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -45,7 +44,7 @@ func (p *pastFile) open() (l *pastLog, err error) {
 		return nil, err
 	}
 	if about, failed := l.Stat(); failed == nil && !about.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no file that can be read twice: write the log to one first", p.File)
+		err = fmt.Errorf("%s is no file that can be read twice: write the log to one first", l.Name())
 	} else {
 		err = p.mapping(l)
 	}
@@ -279,7 +278,7 @@ func (cmd *pastCommand) run(s *session, l *pastLog) error {
 		return err
 	}
 	report.Imported, err = agent.Import(s.ctx, answersIn(l.rows(s.ctx, own), report.Rows),
-		actor(cmd.Actor), filepath.Base(cmd.File)) // a folder is of one machine
+		actor(cmd.Actor), filepath.Base(l.Name())) // a folder is of one machine
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w after %d of %d rows: the same command goes on there", errInterrupted,
 			report.Imported.Rows, report.Rows)
@@ -354,11 +353,19 @@ func answersIn(rows iter.Seq2[past.Row, error], of int) iter.Seq2[loop.Past, err
 	}
 }
 
+// A lesson is a heuristic as [loop.ReadLessons] reads it.
+type lesson struct {
+	Action    string `json:"action"`
+	Condition string `json:"condition"`
+	Domain    string `json:"domain"`
+	ID        string `json:"id"`
+}
+
 // praises has, by question and answer, whether several people praised it and none rejected it.
 type praises map[uint64]*praised
 
 type praised struct {
-	learning.Heuristic
+	lesson
 	by                string // who praised it first
 	several, rejected bool
 }
@@ -379,9 +386,9 @@ func (all praises) add(seed maphash.Seed, p *loop.Past) {
 			continue
 		}
 		if one == nil {
-			one = &praised{Heuristic: learning.Heuristic{
+			one = &praised{by: r.Person, lesson: lesson{
 				Domain: p.Event.Domain, Condition: p.Event.Text, Action: p.Text,
-			}, by: r.Person}
+			}}
 			all[key] = one
 		}
 		one.several = one.several || r.Person != one.by
@@ -390,13 +397,13 @@ func (all praises) add(seed maphash.Seed, p *loop.Past) {
 }
 
 // heuristics returns the answers that at least two people praised and no person rejected.
-func (all praises) heuristics() (found []learning.Heuristic) {
+func (all praises) heuristics() (found []lesson) {
 	for _, one := range all {
 		if one.several && !one.rejected {
-			found = append(found, one.Heuristic)
+			found = append(found, one.lesson)
 		}
 	}
-	slices.SortFunc(found, func(a, b learning.Heuristic) int {
+	slices.SortFunc(found, func(a, b lesson) int {
 		return cmp.Or(strings.Compare(a.Condition, b.Condition), strings.Compare(a.Action, b.Action))
 	})
 	for i := range found {
@@ -412,18 +419,11 @@ func (cmd *pastCommand) suggest(ctx context.Context, report *pastReport) error {
 	if report.Suggested = len(found); cmd.Suggest == "" || len(found) == 0 {
 		return nil
 	}
-	var lessons struct {
-		Heuristics []map[string]string `json:"heuristics"`
-	}
-	for _, h := range found {
-		lessons.Heuristics = append(lessons.Heuristics, map[string]string{
-			"id": h.ID, "domain": h.Domain, "condition": h.Condition, "action": h.Action})
-	}
 	report.File = cmd.Suggest
 	return writeNew(ctx, cmd.Suggest, func(_ context.Context, out *os.File) error {
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
 		encoder.SetEscapeHTML(false) // people read it
-		return encoder.Encode(lessons)
+		return encoder.Encode(map[string]any{"heuristics": found})
 	})
 }

@@ -144,6 +144,25 @@ func TestALogIntoAStoreInUse(t *testing.T) {
 	assert.NotContains(t, got.out, "settings")
 }
 
+// Standard input is read where it comes from a file. From a pipe, the command asks for a file.
+func TestALogFromStandardInput(t *testing.T) {
+	t.Parallel()
+	db := filepath.Join(t.TempDir(), "a.db")
+	args := []string{"--db", db, "import", "-", "--new"}
+	assertFails(t, call{args: args, input: "question,answer\n"}.run(t), failed,
+		"/dev/stdin is no file that can be read twice: write the log to one first")
+	log, err := os.Open(pastLogFile(t, true))
+	require.NoError(t, err)
+	defer log.Close()
+	cmd := exec.Command(command, args...)
+	cmd.Env, cmd.Stdin = environ(), log
+	written, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(written))
+	assert.Contains(t, string(written), "40 answers new: 40 thumbs")
+	audit := call{args: []string{"--json", "--db", db, "store", "audit", "--kind", "import"}}.run(t)
+	assert.Contains(t, audit.out, `"subject": "stdin"`)
+}
+
 // A pipe can't be read twice.
 func TestALogFromAPipe(t *testing.T) {
 	t.Parallel()

@@ -110,7 +110,7 @@ func run(ctx context.Context, args []string) error {
 			return &usageError{"heed " + words + " is for the whole store, and not for a --tenant"}
 		}
 	}
-	err = parsed.Run(&session{&c, ctx, command, os.Stdin, out, nil, false})
+	err = parsed.Run(&session{&c, ctx, command, out, nil, false})
 	return flagged(err, parsed.Selected())
 }
 

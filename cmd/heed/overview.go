@@ -11,12 +11,9 @@ import (
 
 type overviewCommand struct{}
 
-// recent is how far an overview looks back, mostWaiting how many proposals it names, and mostWeeks
-// how many weeks of the gain.
-const recent, mostWaiting, mostWeeks = 7 * day, 5, 8
-
-// mostFrozen is how many agents that do not learn an overview names.
-const mostFrozen = 10
+// recent is how far an overview looks back. It names at most so many proposals, weeks of the gain,
+// and agents that do not learn.
+const recent, mostWaiting, mostWeeks, mostFrozen = 7 * day, 5, 8, 10
 
 // A summary is what is most important about a store.
 type summary struct {
@@ -121,9 +118,6 @@ func (sum *summary) rules(s *session, v *view.Source) error {
 		Status: "pending", Page: view.Page{Limit: mostWaiting},
 	})
 	sum.Waiting = waiting.Items
-	for i := range sum.Waiting {
-		sum.seen(sum.Waiting[i].Since)
-	}
 	return err
 }
 

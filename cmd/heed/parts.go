@@ -99,30 +99,37 @@ func (t part) find(s *session, agent string) (found, known []string, err error) 
 func (t part) with(s *session, do func(*view.Source) error) error {
 	return s.with(func() error {
 		v := s.source()
-		found, known, err := t.find(s, s.Agent)
+		has, known, err := t.choose(s, v)
 		switch {
 		case err != nil:
-		case len(found) > 0:
-			err = t.only(s, v, found, known)
-		case len(known) > 0:
-			err = s.unknown(t.what, known)
-		default:
-			err = fmt.Errorf("%w any %s in %s: check --db or HEED_DB", errNone, t.what, s.at.place)
-		}
-		if err != nil {
 			return err
+		case has:
+			return do(v)
+		case len(known) > 0:
+			return s.unknown(t.what, known)
 		}
-		return do(v)
+		return fmt.Errorf("%w any %s in %s: check --db or HEED_DB", errNone, t.what, s.at.place)
 	})
 }
 
-// only opens the one that was found, or asks for a choice.
-func (t part) only(s *session, v *view.Source, found, known []string) error {
+// choose opens what the agent of a source left, or in a store without agents the one that --agent
+// names, or the only one. It reports whether there is one, and what may be given as --agent.
+func (t part) choose(s *session, v *view.Source) (has bool, known []string, _ error) {
+	found, known, err := t.find(s, cmp.Or(v.Name, s.Agent))
 	if len(found) > 1 {
-		return &usageError{fmt.Sprintf("%s has %d %ss: choose one with --agent: %s", s.at.place,
+		err = &usageError{fmt.Sprintf("%s has %d %ss: choose one with --agent: %s", s.at.place,
 			len(found), t.what, show(strings.Join(known, ", ")))}
 	}
-	return t.open(s.ctx, v, found[0])
+	if err != nil || len(found) == 0 {
+		return false, known, err
+	}
+	return true, known, t.open(s.ctx, v, found[0])
+}
+
+// some is choose for a source that may stay without this part.
+func (t part) some(s *session, v *view.Source) error {
+	_, _, err := t.choose(s, v)
+	return err
 }
 
 // known refuses an --agent that is no agent, is used without one, or is in a rule.
@@ -189,16 +196,6 @@ func (t part) each(s *session, do func(v *view.Source) error) error {
 		}
 	}
 	return err
-}
-
-// some opens what the agent of a source left, or in a store without agents the one that --agent
-// names, or the only one. Without one, the source stays without this part.
-func (t part) some(s *session, v *view.Source) error {
-	found, known, err := t.find(s, cmp.Or(v.Name, s.Agent))
-	if err != nil || len(found) == 0 {
-		return err
-	}
-	return t.only(s, v, found, known)
 }
 
 // openParts opens the parts of the agent of a source.

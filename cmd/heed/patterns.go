@@ -8,15 +8,6 @@ type patternsCommand struct {
 	view.WayQuery
 }
 
-// stateOf writes the state of a way of working.
-func stateOf(w view.Way) string {
-	state := w.State
-	if w.ByHand {
-		state += ", by hand"
-	}
-	return state
-}
-
 // Run lists patterns, or explains one.
 func (cmd *patternsCommand) Run(s *session) error {
 	if cmd.ID == "" {

@@ -244,7 +244,7 @@ func (p *printer) funcs() template.FuncMap {
 		"counts": counts,
 		"of":     func(right, wrong uint64) plain { return plain(fmt.Sprint(right, "/", right+wrong)) },
 		"sum":    func(x, y float64) float64 { return x + y }, "atleast": atLeast, "env": os.Getenv,
-		"segment": segmentName, "state": stateOf, "known": known,
+		"segment": segmentName, "known": known,
 		"yes": func(is bool) plain { return map[bool]plain{true: "yes", false: "no"}[is] },
 		"ninety": func(b evidence.Beta) [2]float64 {
 			low, high := b.Interval(0.9)

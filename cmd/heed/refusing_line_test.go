@@ -81,7 +81,7 @@ func within(args []string) (string, error) {
 		return "", err
 	}
 	var out bytes.Buffer
-	err = parsed.Run(&session{&c, ctx, parsed.Selected().Name, os.Stdin, &printer{w: &out}, nil,
+	err = parsed.Run(&session{&c, ctx, parsed.Selected().Name, &printer{w: &out}, nil,
 		false})
 	return out.String(), err
 }

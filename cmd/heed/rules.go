@@ -48,6 +48,11 @@ func refused(err error) error {
 	return err
 }
 
+// notIn refuses what a proposal or a rule has the wrong state for.
+func notIn(id string, state feedback.State) error {
+	return fmt.Errorf("%s is %s: %s", show(id), lower(state), view.NextOf[state])
+}
+
 const seeRules = "heed rules list names them"
 
 type rulesList struct{ view.RuleQuery }
@@ -116,7 +121,7 @@ func (cmd *ruleDecision) review(s *session, verb string, vote feedback.Review) e
 		p, err := found("proposal", cmd.ID, seeRules,
 			func(id string) (feedback.Proposal, error) { return rules.Proposal(s.ctx, id) })
 		if err == nil && p.Status != feedback.StatePending {
-			err = fmt.Errorf("%s is %s: %s", show(p.ID), lower(p.Status), view.NextOf[p.Status])
+			err = notIn(p.ID, p.Status)
 		}
 		if err != nil {
 			return err
@@ -127,6 +132,10 @@ func (cmd *ruleDecision) review(s *session, verb string, vote feedback.Review) e
 					p.ID)
 			}
 			vote.Hash = hash
+			who := actor(cmd.Actor)
+			if why := view.Yours(&p, who); !cmd.Yes && why != "" {
+				return fmt.Errorf("an approval by %s would not count: %s", show(who), why)
+			}
 		}
 		if p.Change != "" {
 			verb += " to " + lower(p.Change)
@@ -160,8 +169,14 @@ func (cmd *ruleOrder) Run(s *session) error {
 		rules := v.Feedback.Rules()
 		r, err := found("rule", cmd.ID, seeRules,
 			func(id string) (feedback.Rule, error) { return rules.Rule(s.ctx, id) })
-		if err == nil {
+		moves := r.Status == feedback.StateActive ||
+			to == feedback.StateRevoked && r.Status == feedback.StateRetired
+		switch {
+		case err != nil:
+		case moves, cmd.Yes && r.Status == to: // somebody may repeat a call whose answer got lost
 			err = cmd.confirm(s, asks, show(r.Text), list(r.Agents, "all"))
+		default:
+			err = notIn(r.ID, r.Status)
 		}
 		if err != nil {
 			return err

@@ -16,7 +16,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/strategy"
 )
 
 func TestAServerInUse(t *testing.T) {
@@ -73,12 +75,13 @@ func TestServeOnAServer(t *testing.T) {
 	status, body = s.call(http.MethodPost, "/v1/select", token,
 		`{"item":"prefer-tabs","category":"correction","context":"interactive"}`)
 	require.Equal(t, http.StatusOK, status, body)
-	type choice struct{ Arm, Stage string }
-	var chosen choice
+	var chosen struct{ Arm string }
 	require.NoError(t, json.Unmarshal([]byte(body), &chosen))
-	history := read[[]choice](t, "--db", dsn, "strategy", "--agent", "strategy", "history",
+	history := read[[]view.Choice](t, "--db", dsn, "strategy", "--agent", "strategy", "history",
 		"prefer-tabs", "--limit", "1")
-	assert.Equal(t, []choice{{chosen.Arm, "pending"}}, history)
+	require.Len(t, history, 1)
+	assert.Equal(t, chosen.Arm, string(history[0].Choice.Arm))
+	assert.Equal(t, strategy.Pending, history[0].Stage)
 	s.end(syscall.SIGTERM)
 }
 

@@ -22,7 +22,6 @@ type session struct {
 	*commands
 	ctx     context.Context
 	command string // the last word of its name
-	in      *os.File
 	out     *printer
 	at      *opened // the store, once it is open
 	begins  bool    // whether a --tenant may be new

@@ -18,7 +18,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/internal/view"
-	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -126,7 +125,7 @@ func TestPraises(t *testing.T) {
 		found := all.heuristics()
 		require.Equal(t, test.suggested, len(found) == 1, "%.20q %.20q", test.question, test.answer)
 		if test.suggested {
-			require.Equal(t, learning.Heuristic{ID: "past-1", Domain: "d", Condition: test.question,
+			require.Equal(t, lesson{ID: "past-1", Domain: "d", Condition: test.question,
 				Action: test.answer}, found[0])
 		}
 	}

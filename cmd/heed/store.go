@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/dump"
+	naming "github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -210,8 +212,11 @@ type importCommand struct {
 	File string `arg:"" optional:""`
 }
 
-// openFile opens a file that the user named.
+// openFile opens a file that the user named: - is standard input.
 func openFile(name string) (*os.File, error) {
+	if name == "-" {
+		return os.Stdin, nil
+	}
 	file, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
 		err = fmt.Errorf("there is no file %s: check its name", name)
@@ -221,13 +226,11 @@ func openFile(name string) (*os.File, error) {
 
 // Run fills a store.
 func (cmd *importCommand) Run(s *session) (err error) {
-	in := s.in
-	if cmd.File != "" && cmd.File != "-" {
-		if in, err = openFile(cmd.File); err != nil {
-			return err
-		}
-		defer in.Close()
+	in, err := openFile(cmp.Or(cmd.File, "-"))
+	if err != nil {
+		return err
 	}
+	defer in.Close()
 	return s.within(true, func() error {
 		var wrong *heed.InputError
 		err := s.at.store.Load(s.ctx, in)
@@ -251,21 +254,42 @@ func piped(write func(io.Writer) error) io.ReadCloser {
 	return lines
 }
 
-// rows yields the rows of a dump, which is in the state of the store at one moment.
-func rows(write func(io.Writer) error) iter.Seq2[dump.Row, error] {
-	return func(yield func(dump.Row, error) bool) {
-		lines := piped(write)
+// A dumped is a row of a dump with its kind, which has the name of a tenant. The kind of an id is
+// not known.
+type dumped struct {
+	dump.Row
+	kind string
+}
+
+// rows yields the rows of the store in its state at one moment.
+func (o *opened) rows(ctx context.Context) iter.Seq2[dumped, error] {
+	return func(yield func(dumped, error) bool) {
+		lines := piped(func(to io.Writer) error { return o.store.Dump(ctx, to) })
 		defer lines.Close()
 		reader, err := dump.NewReader(lines)
-		if err != nil {
-			yield(dump.Row{}, err)
-			return
-		}
-		for {
-			r, err := reader.Next()
-			if errors.Is(err, io.EOF) || !yield(r, err) || err != nil {
+		cells := make(map[naming.Hash]string)
+		for err == nil {
+			var r dumped
+			if r.Row, err = reader.Next(); errors.Is(err, io.EOF) {
+				return
+			}
+			switch {
+			case r.Record != nil:
+				r.kind = r.Record.Kind
+			case r.Cell != nil:
+				r.kind = r.Cell.Kind
+				cells[r.Cell.Hash] = r.kind
+			case r.Tally != nil:
+				r.kind = cells[r.Tally.Cell]
+			case r.Observation != nil:
+				r.kind = cells[r.Observation.Cell]
+			case r.Lost != nil:
+				r.kind = cells[r.Lost.Cell]
+			}
+			if err == nil && !yield(r, nil) {
 				return
 			}
 		}
+		yield(dumped{}, err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -249,20 +248,12 @@ func (s *Source) Item(ctx context.Context, q strategy.Query) (Item, error) {
 	return Item{r, d.Category, d.Context, arms, armsOf(d.Arms), d.SpecializesAt}, err
 }
 
-// A Choice is a choice for an item with its result.
+// A Choice is a recorded choice with the sums of its reports.
 type Choice struct {
-	At         time.Time         `json:"at"`
-	Category   string            `json:"category"`
-	Context    string            `json:"context"`
-	Session    string            `json:"session"`
-	Arm        strategy.ArmID    `json:"arm"`
-	Parameters map[string]string `json:"parameters,omitempty"`
-	Stage      strategy.Stage    `json:"stage"`
-	Result     *strategy.Result  `json:"result,omitempty"` // the last report
-	Mean       *float64          `json:"mean,omitempty"`   // of all reports, by their confidences
-	Confidence float64           `json:"confidence"`       // of all reports together
-	Reports    int               `json:"reports"`
-	Choice     string            `json:"choice,omitempty"` // its id
+	strategy.ChoiceRecord
+	Mean       *float64 `json:"mean,omitempty"` // of all reports, by their confidences
+	Confidence float64  `json:"confidence"`     // of all reports together
+	Reports    int      `json:"reports"`
 }
 
 // A ChoiceQuery selects the choices for an item.
@@ -290,23 +281,14 @@ func (s *Source) Choices(ctx context.Context, q ChoiceQuery, most int) (all []Ch
 	found, err := s.History(ctx, f, most, func(c *strategy.Choice) bool {
 		return c.Item == q.Item // a filter's empty item selects every item
 	})
-	for i := range found {
-		all = append(all, choiceOf(&found[i]))
+	for _, r := range found {
+		one := Choice{ChoiceRecord: r, Confidence: r.Mass, Reports: r.Reports}
+		if r.Result != nil {
+			one.Mean = &r.Mean
+		}
+		all = append(all, one)
 	}
 	return all, err
-}
-
-func choiceOf(r *strategy.ChoiceRecord) Choice {
-	c := &r.Choice
-	one := Choice{
-		At: c.At, Category: c.Category, Context: c.Context, Session: c.Session, Arm: c.Arm,
-		Parameters: maps.Collect(c.Parameters()), Stage: r.Stage, Result: r.Result,
-		Confidence: r.Mass, Reports: r.Reports, Choice: c.ID.String(),
-	}
-	if r.Result != nil {
-		one.Mean = &r.Mean
-	}
-	return one
 }
 
 // SegmentNames returns queries of the segments that have outcomes, in order.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/text"
 )
 
 // A Rule is a rule or a proposal in a list.
@@ -160,6 +161,23 @@ func (s *Source) Pending(
 	}), slices.DeleteFunc(found, first))
 	return listed(p, found, proposalID, proposalTexts,
 		each(func(p *feedback.Proposal) feedback.Proposal { return *p }))
+}
+
+// Yours returns why a person's approval of a proposal does not count, or "" if it would.
+func Yours(p *feedback.Proposal, person string) string {
+	me, err := text.CanonicalName(person)
+	switch q := p.Quorum; {
+	case err != nil:
+		return "Your name can't be used for approvals."
+	case q == nil:
+	case slices.Contains(q.Approved, me):
+		return "You have approved this."
+	case slices.Contains(q.Writers, me):
+		return "You proposed or edited this, so others approve it."
+	case q.Outsiders == q.Missing && slices.Contains(q.Reviewers, me):
+		return "You gave evidence for this. Somebody who did not has to approve it."
+	}
+	return ""
 }
 
 // An Inbox is what waits for people.

@@ -100,14 +100,18 @@ func (m *mean) worth(low, high float64) Worth {
 // A trial is a learner on its way through a log.
 type trial struct {
 	*strategy.Learner
-	now  time.Time
-	arms []string
-
+	now             time.Time
+	arms            []strategy.Arm
+	of              map[string]*armTrial
 	heed, log, gain mean
-	always          map[string]*mean
-	ahead           map[string]*mean // of a replay: heed less the arm
-	chosen, logged  map[string]float64
 	p               map[string]float64 // with which the arms would be chosen for the last row
+}
+
+// An armTrial is what is known of an arm of a trial.
+type armTrial struct {
+	always         mean    // of choosing it for each row
+	ahead          mean    // of a replay: what heed's choice is worth less this arm
+	chosen, logged float64 // how often heed and the log chose it
 }
 
 // Test runs a learner with heed's defaults through a log. read yields the log, and is called twice.
@@ -228,75 +232,50 @@ func worthOf(row *Row) (float64, bool) {
 }
 
 func open(ctx context.Context, seed uint64, names []string) (t *trial, err error) {
-	t = &trial{
-		arms: names, now: time.Unix(0, 0), always: make(map[string]*mean),
-		ahead: make(map[string]*mean), chosen: make(map[string]float64),
-		logged: make(map[string]float64),
-	}
+	t = &trial{now: time.Unix(0, 0), of: make(map[string]*armTrial)}
 	now := func() time.Time { return t.now }
 	st, err := memstore.New(memstore.Config{Now: now, Retention: store.Retention{HistoryPerCell: 1}})
 	if err != nil {
 		return nil, err
 	}
-	var arms []strategy.Arm
-	for _, arm := range t.arms {
-		arms = append(arms, strategy.Arm{ID: strategy.ArmID(arm)})
-		t.always[arm], t.ahead[arm] = &mean{}, &mean{}
+	for _, name := range names {
+		t.arms = append(t.arms, strategy.Arm{ID: strategy.ArmID(name)})
+		t.of[name] = &armTrial{}
 	}
 	t.Learner, err = strategy.New(ctx, strategy.Config{
-		Store: st, Arms: arms, Now: now, Seed: rand.NewPCG(seed, 1), Unrecorded: true,
+		Store: st, Arms: t.arms, Now: now, Seed: rand.NewPCG(seed, 1), Unrecorded: true,
 	})
 	return t, err
-}
-
-// ask returns the arm that the learner chooses for a row, how probable each arm is, and what it
-// expects each to be worth.
-func (t *trial) ask(
-	ctx context.Context, row *Row, n int,
-) (q strategy.Query, arm string, p, expected map[string]float64, err error) {
-	if at := row.Event.At; at.After(t.now) {
-		t.now = at
-	}
-	q = strategy.Query{
-		Key: fmt.Sprint(n), Item: row.Event.Item, Category: row.Event.Domain,
-		Context: row.Event.Context, Frozen: true,
-	}
-	choice, err := t.Select(ctx, q)
-	if err != nil {
-		return q, "", nil, nil, err
-	}
-	expected = make(map[string]float64, len(t.arms))
-	for _, d := range choice.Record().Draws {
-		expected[string(d.Arm)] = d.Belief.Mean()
-	}
-	if p, err = t.probabilities(ctx, q, choice.Arm); err != nil {
-		return q, "", nil, nil, err
-	}
-	for a := range p {
-		t.chosen[a] += p[a]
-	}
-	t.p, q.Frozen = p, false
-	return q, string(choice.Arm), p, expected, nil
 }
 
 // draws is how many choices are drawn for a row. Their shares have the mean of the probabilities
 // with which heed would choose, and take less time than those.
 const draws = 8
 
-// probabilities returns the share of each arm among several choices for one request.
-func (t *trial) probabilities(
-	ctx context.Context, q strategy.Query, first strategy.ArmID,
-) (map[string]float64, error) {
-	p, key := map[string]float64{string(first): 1. / draws}, q.Key
-	for i := 1; i < draws; i++ {
-		q.Key = fmt.Sprint(key, "/", i)
-		another, err := t.Select(ctx, q)
-		if err != nil {
-			return nil, err
+// ask draws what the learner would choose. It returns the first arm, the share of each, and what
+// the learner expects each to be worth.
+func (t *trial) ask(ctx context.Context, q strategy.Query) (
+	first string, p, expected map[string]float64, _ error,
+) {
+	key := q.Key
+	p, expected = make(map[string]float64), make(map[string]float64)
+	for i := range draws {
+		if q.Frozen = true; i > 0 {
+			q.Key = fmt.Sprint(key, "/", i)
 		}
-		p[string(another.Arm)] += 1. / draws
+		choice, err := t.Select(ctx, q)
+		if err != nil {
+			return "", nil, nil, err
+		}
+		if i == 0 {
+			first = string(choice.Arm)
+			for _, d := range choice.Record().Draws {
+				expected[string(d.Arm)] = d.Belief.Mean()
+			}
+		}
+		p[string(choice.Arm)] += 1. / draws
 	}
-	return p, nil
+	return first, p, expected, nil
 }
 
 // learn credits an arm with what it was worth.
@@ -317,10 +296,18 @@ func (t *trial) learn(
 // it is looked up. Otherwise each arm has the worth that the learner expects, and the arm that
 // answered is corrected by the weighed error of this (Dudík, Langford and Li 2011).
 func (t *trial) step(ctx context.Context, row *Row, x float64, n int) error {
-	q, arm, p, worth, err := t.ask(ctx, row, n)
+	if at := row.Event.At; at.After(t.now) {
+		t.now = at
+	}
+	q := strategy.Query{
+		Key: fmt.Sprint(n), Item: row.Event.Item, Category: row.Event.Domain,
+		Context: row.Event.Context,
+	}
+	arm, p, worth, err := t.ask(ctx, q)
 	if err != nil {
 		return err
 	}
+	t.p = p
 	propensity, weight := p[arm], 1.
 	weights := make(map[string]float64)
 	if len(row.Values) > 0 {
@@ -333,17 +320,18 @@ func (t *trial) step(ctx context.Context, row *Row, x float64, n int) error {
 		worth[arm] += (x - worth[arm]) / propensity
 		weight, weights[arm] = p[arm]/propensity, 1/propensity
 		t.log.add(x, 1)
-		t.logged[arm]++
+		t.of[arm].logged++
 	}
 	heed := 0.
 	for _, a := range t.arms { // in order, so that rounding is the same each time
-		heed += p[a] * worth[a]
+		heed += p[string(a.ID)] * worth[string(a.ID)]
 	}
 	t.heed.add(heed, weight)
 	t.gain.add(heed-x, weight)
-	for _, a := range t.arms {
-		t.always[a].add(worth[a], weights[a])
-		t.ahead[a].add(heed-worth[a], 1)
+	for name, a := range t.of {
+		a.chosen += p[name]
+		a.always.add(worth[name], weights[name])
+		a.ahead.add(heed-worth[name], 1)
 	}
 	return t.learn(ctx, q, row, arm, propensity, x)
 }
@@ -353,10 +341,11 @@ func (t *trial) report(b *Backtest) {
 	b.Arms, b.Share = make(map[string]Worth), make(map[string]Share)
 	best := math.Inf(-1)
 	for _, a := range t.arms {
-		b.Arms[a] = t.always[a].worth(0, 1)
-		b.Share[a] = Share{t.logged[a] / float64(b.Rows), t.chosen[a] / float64(b.Rows)}
-		if b.Method == Replay && t.always[a].mean > best {
-			best, b.Best, b.Gain = t.always[a].mean, a, t.ahead[a].worth(-1, 1)
+		name, of := string(a.ID), t.of[string(a.ID)]
+		b.Arms[name] = of.always.worth(0, 1)
+		b.Share[name] = Share{of.logged / float64(b.Rows), of.chosen / float64(b.Rows)}
+		if b.Method == Replay && of.always.mean > best {
+			best, b.Best, b.Gain = of.always.mean, name, of.ahead.worth(-1, 1)
 		}
 	}
 	if b.Method == Replay {
