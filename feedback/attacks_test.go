@@ -250,7 +250,7 @@ var attacks = []struct {
 		}
 		require.Empty(v.t, v.proposals(feedback.StatePending), "nothing is expedited")
 		for _, p := range v.flush().Proposed {
-			require.Less(v.t, p.Confidence, feedback.TuningOf(v.Config()).Expedite)
+			require.Less(v.t, p.Confidence, feedback.Expedite)
 			require.Contains(v.t, strings.Join(p.Warnings, "\n"), "only the words")
 			sources, err := v.rules.Sources(ctx, p.ID)
 			require.NoError(v.t, err)

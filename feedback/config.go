@@ -84,34 +84,9 @@ type Config struct {
 	// call it at the same time. Set it in tests that compare ids.
 	NewID func() string
 
-	tuning tuning
-}
-
-// tuning has the values that a host cannot set: the design's. Tests of the package reach each rule
-// alone by others.
-type tuning struct {
-	// Occurrences and Reviewers are how many corrections, or how many distinct reviewers, make a
-	// cluster [GeneralizableHigh].
-	Occurrences, Reviewers int
-	// Expedite is the confidence from which on a GeneralizableHigh cluster is proposed at once, and
-	// not with the next batch. Corrections in other words ([Evaluation].Worded) raise a confidence to
-	// nine tenths of it at most.
-	Expedite float64
-	// PromptRules and PromptCharacters are how many rules and how many characters (runes) the section
-	// of rules of a prompt has at most, headings included.
-	PromptRules, PromptCharacters int
-	// Window is how many of an agent's latest decisions a new one is compared with.
-	Window int
-	// Before is how long the period before a rule is, with which the time after it is compared.
-	// Stabilise is how long after the start of a rule no decision counts, because work that began
-	// earlier is still being reviewed. Review is after how long a rule without an effect is
-	// ineffective.
-	Before, Stabilise, Review time.Duration
-}
-
-// enough reports whether the support makes a cluster [GeneralizableHigh].
-func (c *Config) enough(s support) bool {
-	return s.occurrences >= c.tuning.Occurrences || s.reviewers >= c.tuning.Reviewers
+	// window is how many of an agent's latest decisions a new one is compared with: 1,000. Tests of
+	// the package have a smaller one.
+	window int
 }
 
 // SpecConfig returns the defaults of the Adaptive Feedback Learning design where heed's differ:
@@ -125,13 +100,7 @@ const component = "feedback"
 // defaults sets the numbers that are not set, and returns the settings that the store keeps: each
 // with whether the host set it.
 func (c *Config) defaults() settings.Component {
-	const day = 24 * time.Hour
-	g, t := &c.Gate, &c.tuning
-	t.Occurrences, t.Reviewers = cmp.Or(t.Occurrences, 3), cmp.Or(t.Reviewers, 2)
-	t.Expedite = cmp.Or(t.Expedite, 0.7)
-	t.PromptRules, t.PromptCharacters = cmp.Or(t.PromptRules, 20), cmp.Or(t.PromptCharacters, 4000)
-	t.Window, t.Before = cmp.Or(t.Window, 1000), cmp.Or(t.Before, 30*day)
-	t.Stabilise, t.Review = cmp.Or(t.Stabilise, 7*day), cmp.Or(t.Review, 30*day)
+	g := &c.Gate
 	return settings.Component{Name: component, Fields: []settings.Field{
 		setting("gate.quorum", &g.Quorum, 2), setting("gate.outsiders", &g.Outsiders, 1),
 		setting("gate.pending", &g.Pending, 200),
@@ -156,7 +125,7 @@ func (c *Config) complete() settings.Component {
 		threshold = 0.4
 	}
 	c.Threshold = cmp.Or(c.Threshold, threshold)
-	c.Agents = slices.Clone(c.Agents)
+	c.Agents, c.window = slices.Clone(c.Agents), cmp.Or(c.window, 1000)
 	if c.Drafter == nil {
 		c.Drafter = representative
 	}

@@ -192,34 +192,32 @@ func TestSweepProposesRetirementsOfTheWorst(t *testing.T) {
 	assert.Equal(t, "stabilising", w.rule("r07").Effect.Status)
 }
 
-func TestMeasuringIsConfigured(t *testing.T) {
-	// 20 % before (of the last 30 days: 5 days ago), 17 or 19 % after.
+func TestEachTimeOfMeasuring(t *testing.T) {
+	// 20 % before, and so many of a hundred after.
 	for name, test := range map[string]struct {
-		cfg    feedback.Tuning
-		after  int
-		status string
+		before, after, age time.Duration
+		hits               int
+		status             string
 	}{
-		"as it is":                    {feedback.Tuning{}, 17, "effective"},
-		"too small an improvement":    {feedback.Tuning{}, 19, "under_review"},
-		"a longer time to stabilise":  {feedback.Tuning{Stabilise: 20 * day}, 17, "stabilising"},
-		"a shorter time before":       {feedback.Tuning{Before: 4 * day}, 17, "insufficient_data"},
-		"a shorter time until review": {feedback.Tuning{Review: 10 * day}, 19, "under_review"},
+		"as it is":                 {5 * day, 8 * day, 12 * day, 17, "effective"},
+		"a tenth is enough":        {5 * day, 8 * day, 12 * day, 18, "effective"},
+		"too small an improvement": {5 * day, 8 * day, 12 * day, 19, "under_review"},
+		"while it stabilises":      {5 * day, 3 * day, 7*day - time.Second, 17, "stabilising"},
+		"only while it stabilised": {5 * day, 5 * day, 7 * day, 17, "insufficient_data"},
+		"just stabilised":          {30 * day, 7 * day, 10 * day, 17, "effective"},
+		"too long before":          {32 * day, 8 * day, 12 * day, 17, "insufficient_data"},
+		"none, before the review":  {5 * day, 8 * day, 30*day - time.Second, 20, "under_review"},
+		"none, at the review":      {5 * day, 8 * day, 30 * day, 20, "ineffective"},
+		"some, at the review":      {5 * day, 8 * day, 30 * day, 19, "under_review"},
 	} {
-		w := stocked(t, 1, feedback.Tuned(feedback.Config{}, test.cfg), nil)
-		w.decide(start.Add(-5*day), start.Add(-4*day), 20, 100, "")
-		w.decide(start.Add(8*day), start.Add(11*day), test.after, 100, "")
-		w.clock.advance(12 * day)
+		w := stocked(t, 1, feedback.Config{}, nil)
+		w.decide(start.Add(-test.before), start.Add(-test.before+day), 20, 100, "")
+		w.decide(start.Add(test.after), start.Add(test.after+day), test.hits, 100, "")
+		w.clock.advance(test.age)
 		e, err := feedback.Measure(ctx, w.Service, "r00", w.clock.Now())
 		require.NoError(t, err)
 		assert.Equal(t, test.status, e.Status, name)
 	}
-	w := stocked(t, 1, feedback.Tuned(feedback.Config{}, feedback.Tuning{Review: 10 * day}), nil)
-	w.decide(start.Add(-5*day), start, 20, 100, "")
-	w.decide(start.Add(8*day), start.Add(11*day), 20, 100, "")
-	w.clock.advance(12 * day)
-	e, err := feedback.Measure(ctx, w.Service, "r00", w.clock.Now())
-	require.NoError(t, err)
-	assert.Equal(t, "ineffective", e.Status)
 }
 
 func TestDryRun(t *testing.T) {

@@ -68,7 +68,7 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 		r.Proposal, err = s.proposalFor(ctx, &r)
 		return r, wrap("evaluate", err)
 	}
-	if r.Class == GeneralizableHigh && r.Confidence >= s.cfg.tuning.Expedite && !r.Worded {
+	if r.Class == GeneralizableHigh && r.Confidence >= expedite && !r.Worded {
 		err = s.propose(ctx, &r, true)
 	}
 	if err != nil {
@@ -449,17 +449,17 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Evaluation, key text
 	support := supportOf(all, key)
 	switch {
 	case s.cfg.Evaluator == nil:
-		v = s.cfg.counted(support)
+		v = support.counted()
 	case v.Class.generalizable() && support.occurrences < 2:
 		v.Class, v.Rationale = EdgeCase, v.Rationale+"; it stands alone"
-	case v.Class == GeneralizableHigh && !s.cfg.enough(support):
+	case v.Class == GeneralizableHigh && !support.enough():
 		v.Class, v.Rationale = GeneralizableLow, v.Rationale+"; too few agree"
 	}
 	if len(members) > 0 && r.Worded {
 		v.Rationale += "; it has other words"
 	}
 	r.Class, r.Rationale, r.Action = v.Class, v.Rationale, v.Action
-	r.Confidence = min(cmp.Or(v.Confidence, support.confidence()), s.ceiling(all, key))
+	r.Confidence = min(cmp.Or(v.Confidence, support.confidence()), ceiling(all, key))
 	switch {
 	case r.Class == Ambiguous:
 		r.Cluster, r.Link, r.Worded, r.Action, r.Confidence = "", 0, false, "", v.Confidence
@@ -472,11 +472,11 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Evaluation, key text
 }
 
 // weigh sets what follows for a correction that a person put into a cluster with these members.
-func (s *Service) weigh(r *Feedback, members []Feedback, key text.PseudonymKey) {
+func weigh(r *Feedback, members []Feedback, key text.PseudonymKey) {
 	all := append(slices.Clone(members), *r)
 	support := supportOf(all, key)
-	r.Confidence = min(support.confidence(), s.ceiling(all, key))
-	if r.Class.generalizable() && s.cfg.enough(support) {
+	r.Confidence = min(support.confidence(), ceiling(all, key))
+	if r.Class.generalizable() && support.enough() {
 		r.Class = GeneralizableHigh
 	}
 }
@@ -532,12 +532,12 @@ func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err er
 
 // ceiling is the highest confidence that these may have. Corrections in other words can't lift it
 // to the confidence that expedites.
-func (s *Service) ceiling(all []Feedback, key text.PseudonymKey) float64 {
+func ceiling(all []Feedback, key text.PseudonymKey) float64 {
 	sure := certain(all)
 	if len(sure) == len(all) {
 		return 1
 	}
-	return max(0.9*s.cfg.tuning.Expedite, supportOf(sure, key).confidence())
+	return max(0.9*expedite, supportOf(sure, key).confidence())
 }
 
 // certain returns the matches that are known to mean the same.
@@ -731,7 +731,7 @@ func (s *Service) resolve(
 		if err != nil {
 			return nil, err
 		}
-		s.weigh(r, members, key)
+		weigh(r, members, key)
 		promoted = promote(r, members) // an edge case promotes no correction
 	}
 	return withReleased(promoted, matches), nil

@@ -21,7 +21,6 @@ const long = "the summary is too long"
 func TestClassification(t *testing.T) {
 	type by = []string
 	for name, test := range map[string]struct {
-		cfg    feedback.Config
 		by     by // reviewers of corrections that say the same
 		last   feedback.Classification
 		single bool
@@ -32,12 +31,9 @@ func TestClassification(t *testing.T) {
 		"one reviewer in two spellings": {by: by{"ann", "ANN"}, last: feedback.GeneralizableLow},
 		"three by one reviewer": {by: by{"ann", "ann", "ann"}, last: feedback.GeneralizableHigh,
 			single: true},
-		"other thresholds": {cfg: feedback.Tuned(feedback.Config{},
-			feedback.Tuning{Occurrences: 5, Reviewers: 4}), by: by{"a", "b", "c", "c"},
-			last: feedback.GeneralizableLow},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, test.cfg)
+			w := newWorld(t, feedback.Config{})
 			var r feedback.Feedback
 			for _, reviewer := range test.by {
 				r = w.says(reviewer, long)
@@ -229,7 +225,7 @@ func (everything) Similar(_ context.Context, _ string, others []string) ([]float
 }
 
 func TestWindow(t *testing.T) {
-	w := newWorld(t, feedback.Tuned(feedback.Config{}, feedback.Tuning{Window: 2}))
+	w := newWorld(t, feedback.Windowed(2))
 	w.says("ann", long)
 	w.says("ann", "something about tests")
 	w.says("ann", "a matter of licences")
@@ -252,16 +248,16 @@ func TestAFloodHidesNoCorrection(t *testing.T) {
 		{3, 150, feedback.GeneralizableHigh}, {5, 150, feedback.EdgeCase},
 		{1, 200, feedback.EdgeCase}, // more than four windows
 	} {
-		w := newWorld(t, feedback.Tuned(feedback.Config{}, feedback.Tuning{Window: 40}))
+		w := newWorld(t, feedback.Windowed(40))
 		w.says("ann", long)
 		flood(w, one.people, one.n)
 		assert.Equal(t, one.want, w.says("bob", long).Class, "%+v", one)
 	}
-	w := newWorld(t, feedback.Tuned(feedback.Config{}, feedback.Tuning{Window: 40}))
+	w := newWorld(t, feedback.Windowed(40))
 	w.says("ann", "Always name the database")
 	flood(w, 1, 60)
 	assert.Equal(t, feedback.Ambiguous, w.says("mallory0", "Never name the database").Class)
-	alone := newWorld(t, feedback.Tuned(feedback.Config{}, feedback.Tuning{Window: 40}))
+	alone := newWorld(t, feedback.Windowed(40))
 	flood(alone, 1, 30)
 	alone.says("mallory0", "Always name the database")
 	flood(alone, 1, 30)

@@ -143,6 +143,16 @@ type Match struct {
 	cleared  bool // the evaluator found no contradiction
 }
 
+// These values are the Adaptive Feedback Learning design's.
+const (
+	// enoughCorrections, or corrections by enoughReviewers, make a cluster [GeneralizableHigh].
+	enoughCorrections, enoughReviewers = 3, 2
+	// expedite is the confidence from which on such a cluster is proposed at once, and not with the
+	// next batch. Corrections in other words ([Evaluation].Worded) raise a confidence to nine tenths
+	// of it at most.
+	expedite = 0.7
+)
+
 // A support is how many people and corrections support a claim.
 type support struct {
 	// occurrences counts the corrections, and reviewers the distinct people who made them.
@@ -158,6 +168,11 @@ type support struct {
 // example, three corrections by two reviewers that mean the same make 0.89.
 func (s support) confidence() float64 {
 	return 1 - math.Exp2(-0.8*max(s.strength+float64(s.reviewers)-1, 0))
+}
+
+// enough reports whether the support makes a cluster [GeneralizableHigh].
+func (s support) enough() bool {
+	return s.occurrences >= enoughCorrections || s.reviewers >= enoughReviewers
 }
 
 // validate reports an answer that heed cannot use: a class that only heed gives, or an id that the
@@ -195,11 +210,11 @@ func (v *Evaluation) validate(c *Case) error {
 }
 
 // counted is the verdict where no [Config].Evaluator is set. It counts corrections and reviewers.
-func (c *Config) counted(s support) Evaluation {
+func (s support) counted() Evaluation {
 	v := Evaluation{Class: EdgeCase, Rationale: fmt.Sprintf(
 		"alike corrections: %d, by distinct reviewers: %d", s.occurrences, s.reviewers)}
 	switch {
-	case c.enough(s):
+	case s.enough():
 		v.Class = GeneralizableHigh
 		if s.reviewers == 1 {
 			v.Rationale += "; a single reviewer"

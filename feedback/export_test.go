@@ -36,6 +36,7 @@ const (
 	StateSuperseded = stateSuperseded
 
 	Heading    = heading
+	Opening    = opening
 	Ending     = ending
 	MaxComment = maxComment
 	MaxEvent   = maxEvent
@@ -173,20 +174,11 @@ const WarnWords = warnWords
 // SameText reports whether two texts count as one.
 func SameText(a, b string) bool { return plain(a) == plain(b) }
 
-// Tests reach each rule alone by other values than a host's.
-type Tuning = tuning
+// Windowed returns a configuration that compares with so many of the latest decisions.
+func Windowed(window int) Config { return Config{window: window} }
 
-// Tuned returns a configuration with other values.
-func Tuned(c Config, t Tuning) Config {
-	c.tuning = t
-	return c
-}
-
-// TuningOf returns the values of a configuration.
-func TuningOf(c Config) Tuning { return c.tuning }
-
-// Tune returns the values of a configuration, to change them.
-func (c *Config) Tune() *Tuning { return &c.tuning }
+// Expedite is the confidence from which on a cluster is proposed at once.
+const Expedite = expedite
 
 // Confidence returns what the confidence of this support is.
 func Confidence(reviewers int, strength float64) float64 {

@@ -234,15 +234,14 @@ var faults = []fault{
 		_, _, err := w.Flush(ctx)
 		return nil, err
 	}},
-	{method: "Service.Flush", name: "a proposal that gains evidence",
-		cfg: feedback.Tuned(feedback.Config{}, feedback.Tuning{Expedite: 1}), prepare: func(w *world) {
-			held(w)
-			w.flush()
-			w.says("ann", "tests are missing")
-		}, call: func(w *world) (any, error) {
-			_, _, err := w.Flush(ctx)
-			return nil, err
-		}},
+	{method: "Service.Flush", name: "a proposal that gains evidence", prepare: func(w *world) {
+		held(w)
+		w.flush()
+		w.says("ann", "missing are tests")
+	}, call: func(w *world) (any, error) {
+		_, _, err := w.Flush(ctx)
+		return nil, err
+	}},
 	{method: "Service.Join", steps: true, prepare: func(w *world) {
 		w.says("ann", paraphrased)
 		w.says("bob", paraphrase)

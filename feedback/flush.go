@@ -66,8 +66,8 @@ func (s *Service) proposeCluster(
 	if err != nil {
 		return nil, err
 	}
-	if members[0].Class == positive && !s.cfg.enough(supportOf(members, key)) ||
-		sure && !s.cfg.enough(supportOf(certain(members), key)) {
+	if members[0].Class == positive && !supportOf(members, key).enough() ||
+		sure && !supportOf(certain(members), key).enough() {
 		return nil, nil
 	}
 	last, ready, err := s.readyFor(tx, cluster, members)
@@ -211,12 +211,12 @@ func (s *Service) readyFor(
 	fresh := slices.DeleteFunc(slices.Clone(members),
 		func(m Feedback) bool { return !m.Recorded.After(since) })
 	refused := last != nil && last.Status == StateRejected && rejections > 0
-	return last, len(fresh) >= needed && (!refused || s.moreAgree(fresh, heard, key)), nil
+	return last, len(fresh) >= needed && (!refused || moreAgree(fresh, heard, key)), nil
 }
 
 // moreAgree reports whether fresh evidence supports a rejected proposal: two people gave it, and
 // one of them had given no evidence before the rejection.
-func (s *Service) moreAgree(
+func moreAgree(
 	fresh []Feedback, heard map[string]bool, key text.PseudonymKey,
 ) bool {
 	people, another := map[string]bool{}, false
@@ -224,7 +224,7 @@ func (s *Service) moreAgree(
 		who := key.Of(fresh[i].Reviewer)
 		people[who], another = true, another || !heard[who]
 	}
-	return another && len(people) >= s.cfg.tuning.Reviewers
+	return another && len(people) >= enoughReviewers
 }
 
 // ruleOf reports whether a rule for the cluster is active, and else since when not.

@@ -28,6 +28,13 @@ const (
 		"overrides them."
 )
 
+// promptRules and promptCharacters (runes, headings included) bound the section of rules of a
+// prompt.
+const (
+	promptRules      = 20
+	promptCharacters = 4000
+)
+
 // An Injection is a prompt with the rules that an agent learned.
 type Injection struct {
 	// Prompt is the base, the learned rules and the task, with a blank line between them. Without
@@ -66,15 +73,14 @@ func (r *Rules) InjectIn(tx *store.Tx, agent, base, task string) (Injection, err
 	}
 	var in Injection
 	var lines strings.Builder
-	limits := &r.s.cfg
-	room := limits.tuning.PromptCharacters - utf8.RuneCountInString(opening+"\n"+ending+"\n")
+	room := promptCharacters - utf8.RuneCountInString(opening+"\n"+ending+"\n")
 	for _, rule := range ranked {
 		if rule.check != nil {
 			in.Checked = append(in.Checked, rule.id)
 		}
 		size := utf8.RuneCountInString(rule.text)
 		switch {
-		case len(in.Rules) == limits.tuning.PromptRules:
+		case len(in.Rules) == promptRules:
 			in.Omitted = append(in.Omitted, struct{ Rule, Reason string }{rule.id, "rules"})
 		case size > room:
 			in.Omitted = append(in.Omitted, struct{ Rule, Reason string }{rule.id, "characters"})

@@ -96,23 +96,20 @@ func TestTwentyRulesAtMost(t *testing.T) {
 	assert.Equal(t, []string{"r01", "r00", "r10", "r11", "r24"}, omitted,
 		"the oldest, of one time by id, and the harmful one last")
 	assert.Equal(t, in, w.inject("prd", "base"))
-	w = stocked(t, 25, feedback.Tuned(feedback.Config{}, feedback.Tuning{PromptRules: 3}), nil)
-	assert.Equal(t, []string{"r24", "r23", "r22"}, w.inject("prd", "").Rules)
 }
 
 func TestTheBudgetCutsWholeRules(t *testing.T) {
-	w := stocked(t, 30, feedback.Tuned(feedback.Config{},
-		feedback.Tuning{PromptRules: 30, PromptCharacters: 600}), func(i int, r *feedback.Rule) {
-		r.Text = strings.Repeat("ä", 20+40*(i%5))
+	w := stocked(t, 30, feedback.Config{}, func(i int, r *feedback.Rule) {
+		r.Text = strings.Repeat("ä", 80+100*(i%5))
 	})
 	in := w.inject("prd", "")
-	assert.LessOrEqual(t, utf8.RuneCountInString(in.Section), 600)
-	assert.Greater(t, utf8.RuneCountInString(in.Section), 500, "what is shorter fills the room")
+	assert.LessOrEqual(t, utf8.RuneCountInString(in.Section), 4000)
+	assert.Greater(t, utf8.RuneCountInString(in.Section), 3900, "what is shorter fills the room")
 	assert.True(t, strings.HasSuffix(in.Section, "\n"+feedback.Ending+"\n"))
 	assert.Len(t, in.Rules, 30-len(in.Omitted))
 	for _, line := range strings.Split(in.Section, "\n") {
 		if text, ok := strings.CutPrefix(line, "- Guideline: "); ok {
-			assert.Contains(t, []int{20, 60, 100, 140, 180}, utf8.RuneCountInString(text))
+			assert.Contains(t, []int{80, 180, 280, 380, 480}, utf8.RuneCountInString(text))
 		}
 	}
 	for _, o := range in.Omitted {
@@ -122,11 +119,20 @@ func TestTheBudgetCutsWholeRules(t *testing.T) {
 
 // Rules that just fit are in the prompt.
 func TestTheBudgetIsUsedUp(t *testing.T) {
-	whole := utf8.RuneCountInString(stocked(t, 2, feedback.Config{}, nil).inject("prd", "").Section)
-	for characters, want := range map[int]int{whole: 2, whole - 1: 1} {
-		w := stocked(t, 2, feedback.Tuned(feedback.Config{},
-			feedback.Tuning{PromptCharacters: characters}), nil)
-		assert.Len(t, w.inject("prd", "").Rules, want)
+	room := 4000 - utf8.RuneCountInString(feedback.Opening+"\n"+feedback.Ending+"\n")
+	for more, want := range map[int]int{0: 8, 1: 7} {
+		w := stocked(t, 8, feedback.Config{}, func(i int, r *feedback.Rule) {
+			size := 480 - len("- Guideline: \n")
+			if i == 0 { // the last one in the prompt
+				size = room - 7*480 - len("- Guideline: \n") + more
+			}
+			r.Text = strings.Repeat("x", size)
+		})
+		in := w.inject("prd", "")
+		assert.Len(t, in.Rules, want)
+		if want == 8 {
+			assert.Equal(t, 4000, utf8.RuneCountInString(in.Section))
+		}
 	}
 }
 
@@ -173,13 +179,11 @@ func order3(text string, parts ...string) []int {
 }
 
 func TestARevokedRuleIsGoneFromTheNextBuild(t *testing.T) {
-	w := stocked(t, 1000, feedback.Tuned(feedback.Config{},
-		feedback.Tuning{PromptRules: 1000, PromptCharacters: 1_000_000}),
-		func(i int, r *feedback.Rule) {
-			r.ID = fmt.Sprintf("r%04d", i)
-			r.Text = fmt.Sprintf("Rule %04d holds", i)
-			r.Agents = []string{fmt.Sprint("agent", i%100)}
-		})
+	w := stocked(t, 1000, feedback.Config{}, func(i int, r *feedback.Rule) {
+		r.ID = fmt.Sprintf("r%04d", i)
+		r.Text = fmt.Sprintf("Rule %04d holds", i)
+		r.Agents = []string{fmt.Sprint("agent", i%100)}
+	})
 	for i := range 1000 {
 		agent := fmt.Sprint("agent", i%100)
 		require.Contains(t, w.inject(agent, "").Prompt, fmt.Sprintf("Rule %04d holds", i))
@@ -191,12 +195,11 @@ func TestARevokedRuleIsGoneFromTheNextBuild(t *testing.T) {
 
 // TestRulesAreRanked for a host that puts them into its prompts by itself.
 func TestRulesAreRanked(t *testing.T) {
-	w := stocked(t, 4, feedback.Tuned(feedback.Config{}, feedback.Tuning{PromptRules: 1}),
-		func(i int, r *feedback.Rule) {
-			r.Action = []string{feedback.CreateRule, feedback.RefinePrompt}[i%2]
-			r.Place = []string{"", "style"}[i%2]
-			r.Pinned = i == 0
-		})
+	w := stocked(t, 24, feedback.Config{}, func(i int, r *feedback.Rule) {
+		r.Action = []string{feedback.CreateRule, feedback.RefinePrompt}[i%2]
+		r.Place = []string{"", "style"}[i%2]
+		r.Pinned = i == 0
+	})
 	rules, err := w.rules.List(ctx, feedback.RuleQuery{Agent: "prd", Status: feedback.StateActive,
 		Ranked: true})
 	require.NoError(t, err)
@@ -204,7 +207,8 @@ func TestRulesAreRanked(t *testing.T) {
 	for _, r := range rules {
 		ids = append(ids, r.ID+r.Place)
 	}
-	assert.Equal(t, []string{"r00", "r03style", "r02", "r01style"}, ids)
+	require.Len(t, ids, 24, "more than a prompt has")
+	assert.Equal(t, []string{"r00", "r23style", "r22", "r21style"}, ids[:4])
 }
 
 func TestTypesAreNamed(t *testing.T) {

@@ -97,7 +97,7 @@ func (s *Service) joinTo(c *change, r, to *Feedback, members []Feedback) error {
 	r.Cluster, r.Link, r.Worded = to.Cluster, min(1, s.cfg.Threshold), true
 	r.Joiner, r.Dispute = c.who, ""
 	r.Class, r.Action = GeneralizableLow, createRule
-	s.weigh(r, members, key)
+	weigh(r, members, key)
 	r.Rationale = "a person joined it with " + to.ID
 	c.write(feedbackKind.record(*r))
 	promoted := promote(r, members)

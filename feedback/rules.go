@@ -361,7 +361,7 @@ func (s *Service) fill(p *Proposal, evidence []Feedback, key text.PseudonymKey) 
 	p.Occurrences, p.Reviewers = len(p.Evidence), len(reviewers)
 	if len(evidence) > 0 {
 		confidence := support{p.Occurrences, p.Reviewers, strength}.confidence()
-		p.Confidence = max(p.Confidence, min(confidence, s.ceiling(evidence, key)))
+		p.Confidence = max(p.Confidence, min(confidence, ceiling(evidence, key)))
 		first, last := evidence[0].At, evidence[len(evidence)-1].At
 		p.Summary = fmt.Sprintf("decisions: %d, reviewers: %d, gates: %d, from %s to %s",
 			len(evidence), len(reviewers), len(gates), first.Format(time.DateOnly),

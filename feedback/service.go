@@ -307,7 +307,7 @@ func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([
 // a person beyond a quarter of the window only get the room that others leave. So one account that
 // states a thousand things does not keep what others said from being compared.
 func (s *Service) recent(tx *store.Tx, f *Feedback) ([]Feedback, error) {
-	window, q := s.cfg.tuning.Window, s.recentOf(f.Agent)
+	window, q := s.cfg.window, s.recentOf(f.Agent)
 	var all []Feedback
 	var beyond []bool // a quarter of its person
 	of, within := make(map[string]int), 0
@@ -354,7 +354,7 @@ const deepest = 4
 func (s *Service) recentOf(agent string) store.Query {
 	l := Listing{Agent: agent}
 	q := l.stored()
-	q.Limit = s.cfg.tuning.Window + 1
+	q.Limit = s.cfg.window + 1
 	return q
 }
 

@@ -286,14 +286,9 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 	cfg := s.Config()
 	assert.Equal(t, heed.Trigrams{}, cfg.Similarity)
 	assert.Equal(t, 0.4, cfg.Threshold)
-	assert.Equal(t, []int{3, 2}, []int{feedback.TuningOf(cfg).Occurrences,
-		feedback.TuningOf(cfg).Reviewers})
 	assert.Equal(t, feedback.Gate{
 		Quorum: 2, Outsiders: 1, Pending: 200,
 	}, cfg.Gate)
-	assert.Equal(t, []int{20, 4000}, []int{feedback.TuningOf(cfg).PromptRules,
-		feedback.TuningOf(cfg).PromptCharacters})
-	assert.Equal(t, 7*day, feedback.TuningOf(cfg).Stabilise)
 	cfg.Agents[0] = "changed"
 	assert.Equal(t, []string{"a"}, s.Config().Agents)
 

@@ -65,7 +65,7 @@ func TestWordsNeverExpedite(t *testing.T) {
 				if p.Occurrences == 2 {
 					together[fields[1]]++
 					assert.Contains(t, p.Warnings, feedback.WarnWords)
-					assert.Less(t, p.Confidence, feedback.TuningOf(w.Config()).Expedite)
+					assert.Less(t, p.Confidence, feedback.Expedite)
 				}
 			}
 		}
@@ -205,7 +205,7 @@ func TestSimilarIsInclusive(t *testing.T) {
 }
 
 func TestSimilar(t *testing.T) {
-	w := newWorld(t, feedback.Tuned(feedback.Config{}, feedback.Tuning{Window: 3}))
+	w := newWorld(t, feedback.Windowed(3))
 	w.says("ann", "this is too far back in time") // beyond the window
 	w.says("ann", "the summary is far too long")
 	w.says("bob", "the summary is too long")

@@ -199,16 +199,18 @@ func TestInjectAndCheckInAStep(t *testing.T) {
 
 // An injection names just the rules in its text.
 func TestInjectionNamesItsRules(t *testing.T) {
-	w := newWorld(t, feedback.Tuned(feedback.Config{},
-		feedback.Tuning{PromptRules: 3, PromptCharacters: 400}))
+	w := newWorld(t, feedback.Config{})
 	texts := map[string]string{}
-	for i, text := range []string{strings.Repeat("long ", 60), "Be brief", "Say why", "Sign it",
-		"Greet"} {
-		r := w.activate(rule(fmt.Sprint(strings.TrimSpace(text), " ", i)))
+	for i := range 26 { // more than fit, of which every third is long
+		text := "Name " + strings.Repeat(string(rune('a'+i)), 3)
+		if i%3 == 0 {
+			text += strings.Repeat(" long", 90)
+		}
+		r := w.activate(rule(text))
 		texts[r.ID] = r.Text
 	}
 	in := w.inject("prd", w.inject("prd", "base").Prompt)
-	require.Len(t, in.Rules, 3)
+	require.Len(t, in.Rules, 20)
 	omitted := 0
 	for id, text := range texts {
 		shown := strings.Contains(in.Section, ": "+text+"\n")

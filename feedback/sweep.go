@@ -21,6 +21,13 @@ const (
 	flushEvery   = time.Hour      // [Service.Sweep] calls [Service.Flush]
 	measureEvery = 24 * time.Hour // and measures the rules
 
+	// A rule is compared with the time before it. While it stabilises no decision counts, because
+	// work that began earlier is still being reviewed. After the review a rule without an effect is
+	// ineffective.
+	compared  = 30 * 24 * time.Hour
+	stabilise = 7 * 24 * time.Hour
+	review    = 30 * 24 * time.Hour
+
 	floor    = 8   // decisions on either side, below which a rate is not evidence
 	improved = 0.1 // the relative drop of the rate from which on a rule is effective
 )
@@ -254,10 +261,9 @@ func (r *Rate) add(hit bool) {
 // measure reads the decisions about the rule's agents, before and after. Decisions while the rule
 // settles count for neither, because work that began without the rule is still being reviewed.
 func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effect, error) {
-	m := &s.cfg.tuning
 	e := Effect{Measured: now}
-	settled := rule.Since.Add(m.Stabilise)
-	q := Listing{Since: rule.Since.Add(-m.Before), Until: now.Add(time.Microsecond)}
+	settled := rule.Since.Add(stabilise)
+	q := Listing{Since: rule.Since.Add(-compared), Until: now.Add(time.Microsecond)}
 	if len(rule.Agents) == 1 {
 		q.Agent = rule.Agents[0]
 	}
@@ -280,10 +286,10 @@ func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effec
 		}
 	}
 	e.compare()
-	e.Status = m.status(&e, now.Sub(rule.Since))
+	e.Status = e.status(now.Sub(rule.Since))
 	err := s.countChecks(ctx, rule, &e)
 	broken := e.Checks.Of >= floor && wilsonLower(e.Checks.Hits, e.Checks.Of) > 0.5
-	if broken && e.Status != statusHarmful && now.Sub(rule.Since) >= m.Stabilise {
+	if broken && e.Status != statusHarmful && now.Sub(rule.Since) >= stabilise {
 		e.Status = statusIneffective
 	}
 	return e, err
@@ -325,9 +331,9 @@ func (e *Effect) enough() bool { return e.Before.Of >= floor && e.After.Of >= fl
 
 // status returns the first status that holds: see [Effect].Status. Harm is found before the review
 // is due, because a harmful rule should not stay for a month.
-func (m *tuning) status(e *Effect, age time.Duration) string {
+func (e *Effect) status(age time.Duration) string {
 	switch {
-	case age < m.Stabilise:
+	case age < stabilise:
 		return statusStabilising
 	case !e.enough():
 		return statusUnknown
@@ -337,7 +343,7 @@ func (m *tuning) status(e *Effect, age time.Duration) string {
 		return statusUnknown
 	case e.Improvement >= improved-1e-12:
 		return statusEffective
-	case e.Improvement > 0 || age < m.Review:
+	case e.Improvement > 0 || age < review:
 		return statusUnderReview
 	default:
 		return statusIneffective
