@@ -149,8 +149,7 @@ func (r *Rules) Reach(
 	ctx context.Context, d Draft, actions map[string]string,
 ) (all []Conflict, err error) {
 	const most = 10
-	d = d.normal()
-	if err := r.s.validateDraft(&d); err != nil {
+	if d, err = r.s.checked(d); err != nil {
 		return nil, wrap("reach", err)
 	}
 	if d.Action != createRule || !d.speaks() {

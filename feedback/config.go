@@ -97,16 +97,6 @@ func SpecConfig() Config { return Config{Threshold: 0.8} }
 // component is the name of the settings in a store, and in the audit log where they change.
 const component = "feedback"
 
-// defaults sets the numbers that are not set, and returns the settings that the store keeps: each
-// with whether the host set it.
-func (c *Config) defaults() settings.Component {
-	g := &c.Gate
-	return settings.Component{Name: component, Fields: []settings.Field{
-		setting("gate.quorum", &g.Quorum, 2), setting("gate.outsiders", &g.Outsiders, 1),
-		setting("gate.pending", &g.Pending, 200),
-	}}
-}
-
 // setting fills in a default and returns the setting for the store, with whether the host set it. A
 // setting that no host sets follows the stored value.
 func setting(name string, value *int, standard int) settings.Field {
@@ -135,7 +125,11 @@ func (c *Config) complete() settings.Component {
 	if c.NewID == nil {
 		c.NewID = uuid.NewString
 	}
-	return c.defaults()
+	g := &c.Gate
+	return settings.Component{Name: component, Fields: []settings.Field{
+		setting("gate.quorum", &g.Quorum, 2), setting("gate.outsiders", &g.Outsiders, 1),
+		setting("gate.pending", &g.Pending, 200),
+	}}
 }
 
 // validate reports all faults of a complete configuration.

@@ -47,8 +47,8 @@ const (
 // contradictions first, then duplicates, then overlaps, each by score. Rules that the draft
 // supersedes, feedback that is "archived" and a proposal of this very draft are left out.
 func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
-	d = d.normal()
-	if err := r.s.validateDraft(&d); err != nil {
+	d, err := r.s.checked(d)
+	if err != nil {
 		return nil, wrap("conflicts", err)
 	}
 	tx := r.s.reading(ctx)
@@ -69,12 +69,16 @@ func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 
 // waiting returns the proposals that can be decided at a moment.
 func waiting(tx *store.Tx, now time.Time) ([]Proposal, error) {
-	return proposalKind.found(tx, func(p *Proposal) bool { return now.Before(p.Expires) },
-		waitingWants.Queries...)
+	return proposalKind.union(tx, pendingKeys,
+		func(p *Proposal) bool { return now.Before(p.Expires) })
 }
 
-// waitingWants names what [waiting] reads, to be read together with other records.
-var waitingWants = store.Wants{Queries: proposalKind.queries([][]string{statusKeys(StatePending)})}
+// pendingKeys are what [waiting] looks for, and waitingWants names what it reads, to be read
+// together with other records.
+var (
+	pendingKeys  = [][]string{statusKeys(StatePending)}
+	waitingWants = store.Wants{Queries: proposalKind.queries(pendingKeys)}
+)
 
 // conflicts compares the draft with active rules and with these proposals, except for one. Drafts
 // with another action, rules that the draft supersedes, and the rule that it changes are left out.
@@ -233,8 +237,7 @@ func (s *Service) against(tx *store.Tx, d *Draft) ([]Conflict, error) {
 // decisions. Match.Opposed marks which contradict the draft. DryRun only reads.
 func (r *Rules) DryRun(ctx context.Context, d Draft) (applied []Match, of int, err error) {
 	s := r.s
-	d = d.normal()
-	if err := s.validateDraft(&d); err != nil {
+	if d, err = s.checked(d); err != nil {
 		return nil, 0, wrap("dry run", err)
 	}
 	corrects := func(f *Feedback) bool {

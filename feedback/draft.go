@@ -121,7 +121,13 @@ func (d *Draft) normal() Draft {
 	return n
 }
 
-// validate reports the first fault of a draft in its normal form. The text becomes a line of a
+// checked returns a draft in its normal form, or its first fault.
+func (s *Service) checked(d Draft) (Draft, error) {
+	d = d.normal()
+	return d, s.validateDraft(&d)
+}
+
+// validateDraft reports the first fault of a draft in its normal form. The text becomes a line of a
 // prompt, so it must not be able to pass for another part of the prompt.
 func (s *Service) validateDraft(d *Draft) error {
 	switch n := utf8.RuneCountInString(d.Text); {
@@ -268,6 +274,5 @@ func (s *Service) draft(ctx context.Context, cluster []Feedback) (d Draft, err e
 	if d.Action == "" {
 		d.Action = cluster[len(cluster)-1].Action
 	}
-	d = d.normal()
-	return d, s.validateDraft(&d)
+	return s.checked(d)
 }

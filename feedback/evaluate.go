@@ -10,7 +10,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback/internal/oppose"
-	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/prompt"
@@ -53,10 +52,9 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 		if err := c.raise(agentMark(r.Agent)); err != nil {
 			return err
 		}
-		promoted, err := s.classify(c.Tx, &r)
-		if err == nil {
+		if err = s.classify(c, &r); err == nil {
 			mine = true
-			evaluated(c, r, promoted)
+			evaluated(c, r)
 		}
 		return err
 	})
@@ -131,9 +129,9 @@ func (s *Service) proposalFor(ctx context.Context, r *Feedback) (id string, err 
 	return id, err
 }
 
-// evaluated stores a classified feedback together with those that are promoted by it. Their
-// rationale stays out of the audit log: it may be a model's, and name people.
-func evaluated(c *change, r Feedback, promoted []Feedback) {
+// evaluated stores a classified feedback. Its rationale stays out of the audit log: it may be a
+// model's, and name people.
+func evaluated(c *change, r Feedback) {
 	c.write(feedbackKind.record(r))
 	c.logAudit("evaluate", r.ID, "", map[string]string{
 		"classification": string(r.Class), "confidence": fmt.Sprintf("%.4f", r.Confidence),
@@ -142,29 +140,19 @@ func evaluated(c *change, r Feedback, promoted []Feedback) {
 	if r.Class == Ambiguous {
 		c.notice(heed.Changed{What: "ambiguous", Component: component, At: c.now, Subject: r.ID})
 	}
-	promoting(c, promoted)
 }
 
-// promoting writes the corrections that are in a cluster with another feedback from now on.
-func promoting(c *change, promoted []Feedback) {
-	for _, p := range promoted {
-		c.write(feedbackKind.record(p))
-		c.logAudit("promote", p.ID, "stands with "+p.Cluster,
-			map[string]string{"classification": string(p.Class)})
-	}
-}
-
-// classify fills in the evaluation, and returns the feedback of the cluster that it promotes. The
-// cases are in the order that Evaluate documents.
-func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err error) {
+// classify fills in the evaluation, and promotes the feedback of the cluster. The cases are in the
+// order that Evaluate documents.
+func (s *Service) classify(c *change, r *Feedback) error {
 	content := r.content()
 	r.Unanswered = Unanswered{}
 	switch {
 	case r.Private:
 		r.Evaluation = Evaluation{Class: archived, Confidence: 1, Rationale: "kept out of learning"}
-		return nil, nil
+		return nil
 	case !r.corrects():
-		return nil, s.classifyPositive(tx, r)
+		return s.classifyPositive(c.Tx, r)
 	case !text.Comparable(content):
 		r.Evaluation = Evaluation{Class: Ambiguous,
 			Rationale: "insufficient detail: there is no text to compare"}
@@ -172,35 +160,32 @@ func (s *Service) classify(tx *store.Tx, r *Feedback) (promoted []Feedback, err 
 			r.Evaluation = Evaluation{Class: EdgeCase, Confidence: 0.1,
 				Rationale: "a rejection without a reason", Action: documentOnly}
 		}
-		return nil, nil
+		return nil
 	}
-	known, err := s.recent(tx, r)
+	known, err := s.recent(c.Tx, r)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	matches, err := s.compare(tx.Context(), content, known, s.cfg.Evaluator != nil)
+	matches, err := s.compare(c.Context(), content, known, s.cfg.Evaluator != nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return s.classifyCorrection(tx, r, known, matches)
+	return s.classifyCorrection(c, r, known, matches)
 }
 
 // classifyCorrection classifies a correction whose text was compared with what is known. If the
 // words seem to contradict an earlier correction, the evaluator is asked first. Its verdict changes
 // the matches, and then the contradiction is looked for again.
 func (s *Service) classifyCorrection(
-	tx *store.Tx, r *Feedback, known []Feedback, matches []Match,
-) (promoted []Feedback, err error) {
-	key, err := stores.PseudonymKeyIn(tx)
-	if err != nil {
-		return nil, err
-	}
+	c *change, r *Feedback, known []Feedback, matches []Match,
+) (err error) {
+	key := c.people()
 	r.Near = s.nearTo(matches)
 	against, why, dispute := s.contradiction(r, known, matches, key)
 	var v Evaluation
 	if s.cfg.Evaluator != nil && (why == "" || len(against) > 0) {
-		if v, err = s.assess(tx.Context(), r, matches, against); err != nil {
-			return nil, err
+		if v, err = s.assess(c.Context(), r, matches, against); err != nil {
+			return err
 		}
 		against, why, dispute = s.contradiction(r, known, matches, key)
 	}
@@ -209,14 +194,14 @@ func (s *Service) classifyCorrection(
 			Class: Ambiguous, Rationale: why, Similar: s.alikeTo(matches), Near: r.Near,
 			Contradicts: against[:min(len(against), maxList)], Dispute: dispute,
 		}
-		return nil, nil
+		return nil
 	}
 	if len(against) > 0 {
-		release(matches)
+		c.release(matches)
 	}
 	r.Contradicts = against[:min(len(against), maxList)]
-	if promoted, err = s.judge(tx, r, matches, v, key); err != nil {
-		return nil, err
+	if err := s.judge(c, r, matches, v); err != nil {
+		return err
 	}
 	switch {
 	case r.Class == Ambiguous: // for another reason
@@ -224,7 +209,7 @@ func (s *Service) classifyCorrection(
 	case len(against) > 0:
 		r.Rationale += "; it contradicts " + against[0]
 	}
-	return withReleased(promoted, matches), nil
+	return nil
 }
 
 // classifyPositive classifies an approval. An approval with a text joins approvals that mean the
@@ -333,7 +318,7 @@ func (s *Service) decided(r *Feedback, m *Match, matches []Match) bool {
 
 // release lets the contested matches that mean the same as a correction count, in the cluster that
 // the others have.
-func release(matches []Match) {
+func (c *change) release(matches []Match) {
 	cluster := ""
 	clustered := func(m Match) bool { return m.same && m.Cluster != "" && m.Class.correction() }
 	if at := slices.IndexFunc(matches, clustered); at >= 0 {
@@ -348,18 +333,8 @@ func release(matches []Match) {
 		m.released = true
 		m.Class, m.Action, m.Cluster, m.Link, m.Worded = EdgeCase, documentOnly, cluster, 1, false
 		m.Confidence = support{1, 1, 1}.confidence()
+		c.promote(m.Feedback)
 	}
-}
-
-// withReleased adds the released matches that were not promoted.
-func withReleased(promoted []Feedback, matches []Match) []Feedback {
-	for i := range matches {
-		if m := &matches[i]; m.released && !slices.ContainsFunc(promoted,
-			func(f Feedback) bool { return f.ID == m.ID }) {
-			promoted = append(promoted, m.Feedback)
-		}
-	}
-	return promoted
 }
 
 // sameTopic reports whether two opposed texts have the same topic, by their score or by the words
@@ -400,23 +375,22 @@ func (s *Service) assess(
 
 // judge finds the cluster of a correction, and classifies it by the evaluator's verdict. If the
 // evaluator named the matches that mean the same, only these count for the cluster.
-func (s *Service) judge(
-	tx *store.Tx, r *Feedback, matches []Match, v Evaluation, key text.PseudonymKey,
-) (promoted []Feedback, err error) {
+func (s *Service) judge(c *change, r *Feedback, matches []Match, v Evaluation) error {
 	chosen := matches
 	if v.Similar != nil {
 		chosen = slices.DeleteFunc(slices.Clone(matches),
 			func(m Match) bool { return !slices.Contains(v.Similar, m.ID) })
 	}
-	members, err := s.join(tx, r, chosen, Classification.correction, v.Similar != nil)
+	members, err := s.join(c.Tx, r, chosen, Classification.correction, v.Similar != nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.Near = slices.DeleteFunc(r.Near, func(id string) bool {
 		return slices.ContainsFunc(members, func(f Feedback) bool { return f.ID == id })
 	})
-	s.settle(r, members, v, key)
-	return promote(r, members), nil
+	s.settle(r, members, v, c.people())
+	c.promoteWith(r, members)
+	return nil
 }
 
 // nearTo returns the ids of the corrections that may mean the same as a text, or its opposite.
@@ -481,17 +455,16 @@ func weigh(r *Feedback, members []Feedback, key text.PseudonymKey) {
 	}
 }
 
-// promote raises earlier members of a cluster to the class of the newest one. A class never falls:
-// a member with a higher class keeps it.
-func promote(r *Feedback, members []Feedback) (promoted []Feedback) {
+// promoteWith raises earlier members of a cluster to the class of the newest one. A class never
+// falls: a member with a higher class keeps it.
+func (c *change) promoteWith(r *Feedback, members []Feedback) {
 	for _, m := range members {
 		if r.Class == GeneralizableHigh && m.Class != GeneralizableHigh ||
 			r.Class == GeneralizableLow && m.Class == EdgeCase {
 			m.Class, m.Confidence, m.Action = r.Class, max(m.Confidence, r.Confidence), r.Action
-			promoted = append(promoted, m)
+			c.promote(m)
 		}
 	}
-	return promoted
 }
 
 // EvaluateAll evaluates all feedback that was not evaluated, the oldest first. It returns what it
@@ -661,13 +634,11 @@ func (s *Service) Resolve(ctx context.Context, o Act, as Classification) (Feedba
 		if err := c.raise(agentMark(r.Agent)); err != nil {
 			return r, err
 		}
-		promoted, err := s.resolve(c.Tx, &r, as)
-		if err != nil {
+		if err := s.resolve(c, &r, as); err != nil {
 			return r, err
 		}
 		r.Resolution, r.Resolver = o.Reason, c.who
 		c.write(feedbackKind.record(r))
-		promoting(c, promoted)
 		return r, nil
 	})
 	if err != nil {
@@ -698,9 +669,7 @@ func (f *Feedback) unresolvable(c *change, reason string, as Classification) err
 
 // resolve classifies a correction as a person wants, and finds its cluster. Corrections with its
 // text that wait for the same decision are released with it, because they ask the same question.
-func (s *Service) resolve(
-	tx *store.Tx, r *Feedback, as Classification,
-) (promoted []Feedback, err error) {
+func (s *Service) resolve(c *change, r *Feedback, as Classification) error {
 	r.Class, r.Action = as, createRule
 	switch as {
 	case archived:
@@ -711,28 +680,25 @@ func (s *Service) resolve(
 	}
 	if !text.Comparable(r.content()) {
 		if as.generalizable() {
-			return nil, valid.Input("as", "must not be generalizable, because there is no text")
+			return valid.Input("as", "must not be generalizable, because there is no text")
 		}
-		return nil, nil
+		return nil
 	}
-	matches, err := s.matches(tx, r)
+	matches, err := s.matches(c.Tx, r)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(r.Contradicts) > 0 {
-		release(matches)
+		c.release(matches)
 	}
-	if as != archived {
-		members, err := s.join(tx, r, matches, Classification.correction, false)
-		if err != nil {
-			return nil, err
-		}
-		key, err := stores.PseudonymKeyIn(tx)
-		if err != nil {
-			return nil, err
-		}
-		weigh(r, members, key)
-		promoted = promote(r, members) // an edge case promotes no correction
+	if as == archived {
+		return nil
 	}
-	return withReleased(promoted, matches), nil
+	members, err := s.join(c.Tx, r, matches, Classification.correction, false)
+	if err != nil {
+		return err
+	}
+	weigh(r, members, c.people())
+	c.promoteWith(r, members) // an edge case promotes no correction
+	return nil
 }

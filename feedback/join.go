@@ -53,7 +53,8 @@ func (s *Service) Join(ctx context.Context, o Act, with string) (Feedback, error
 			if err != nil {
 				return r, err
 			}
-			return r, s.joinTo(c, &r, &to, members)
+			s.joinTo(c, &r, &to, members)
+			return r, nil
 		})
 }
 
@@ -79,7 +80,7 @@ func movable(c *change, id string) (Feedback, error) {
 
 // joinTo puts a correction into the cluster that another one has, with these members. What kept the
 // corrections apart is removed from all of them, because the person's decision is the later one.
-func (s *Service) joinTo(c *change, r, to *Feedback, members []Feedback) error {
+func (s *Service) joinTo(c *change, r, to *Feedback, members []Feedback) {
 	key := c.people()
 	ids := []string{r.ID}
 	for i := range members {
@@ -100,19 +101,12 @@ func (s *Service) joinTo(c *change, r, to *Feedback, members []Feedback) error {
 	weigh(r, members, key)
 	r.Rationale = "a person joined it with " + to.ID
 	c.write(feedbackKind.record(*r))
-	promoted := promote(r, members)
 	for i := range members {
-		if reunited(&members[i]) && !slices.ContainsFunc(promoted, func(f Feedback) bool {
-			return f.ID == members[i].ID
-		}) {
+		if reunited(&members[i]) {
 			c.write(feedbackKind.record(members[i]))
 		}
 	}
-	for i := range promoted {
-		reunited(&promoted[i])
-	}
-	promoting(c, promoted)
-	return nil
+	c.promoteWith(r, members)
 }
 
 // Split records that a person found that a feedback does not belong to its cluster, or to the

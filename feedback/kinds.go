@@ -282,15 +282,8 @@ func (s *kindOf[T]) refs(ids []string) (refs []store.Ref) {
 
 // union returns the values that have all keys of one of the sets, each once, and are selected.
 func (s *kindOf[T]) union(tx *store.Tx, sets [][]string, selects func(*T) bool) ([]T, error) {
-	return s.found(tx, selects, s.queries(sets)...)
-}
-
-// found returns the values that queries find, each once, and that are selected.
-func (s *kindOf[T]) found(
-	tx *store.Tx, selects func(*T) bool, queries ...store.Query,
-) ([]T, error) {
 	var read store.Snapshot
-	if err := tx.Read(&read, nil, nil, queries...); err != nil {
+	if err := tx.Read(&read, nil, nil, s.queries(sets)...); err != nil {
 		return nil, err
 	}
 	return s.merge(read.Found, selects)

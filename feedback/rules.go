@@ -141,15 +141,15 @@ type Submission struct {
 // cannot approve its change.
 func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	s := r.s
-	d := sub.Draft.normal()
-	d.Withdrawn = 0
-	if err := s.validateDraft(&d); err != nil {
+	d, err := s.checked(sub.Draft)
+	if err != nil {
 		return Proposal{}, wrap("propose", err)
 	}
+	d.Withdrawn = 0
 	if sub.Replaces != "" {
 		return s.modify(ctx, sub, d)
 	}
-	err := valid.List("Evidence", sub.Evidence, math.MaxInt, evidence.MaxText)
+	err = valid.List("Evidence", sub.Evidence, math.MaxInt, evidence.MaxText)
 	if err != nil {
 		return Proposal{}, wrap("propose", err)
 	}

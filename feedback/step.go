@@ -27,8 +27,10 @@ type change struct {
 	draw    func() string
 	wrote   bool
 	entries []store.AuditEntry
-	notices []heed.Notice // for the observer, after the commit
-	failed  error         // of the first read whose caller does not look at its error
+	// promoted are the corrections that are in a cluster with another feedback from now on.
+	promoted []Feedback
+	notices  []heed.Notice // for the observer, after the commit
+	failed   error         // of the first read whose caller does not look at its error
 }
 
 // write adds records to the step, and marks it as one that changes something.
@@ -61,8 +63,20 @@ func (c *change) logAudit(action, subject, reason string, details map[string]str
 	})
 }
 
-// done adds the change's texts for the audit log.
+// promote has the change write a correction that is in a cluster with another feedback from now
+// on. A later promotion of the same correction replaces it.
+func (c *change) promote(f Feedback) {
+	c.promoted = slices.DeleteFunc(c.promoted, func(p Feedback) bool { return p.ID == f.ID })
+	c.promoted = append(c.promoted, f)
+}
+
+// done adds the corrections that are promoted, and the entries of the audit log.
 func (c *change) done() {
+	for _, p := range c.promoted {
+		c.write(feedbackKind.record(p))
+		c.logAudit("promote", p.ID, "stands with "+p.Cluster,
+			map[string]string{"classification": string(p.Class)})
+	}
 	for _, e := range c.entries {
 		c.Put(e.Record())
 	}

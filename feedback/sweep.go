@@ -111,8 +111,8 @@ type failure struct {
 // expireAll closes the proposals whose time is over. Each is a step by itself, so that one that
 // fails does not keep the others open.
 func (s *Service) expireAll(ctx context.Context, now time.Time, changed *int) error {
-	due, err := proposalKind.found(s.reading(ctx),
-		func(p *Proposal) bool { return !now.Before(p.Expires) }, waitingWants.Queries...)
+	due, err := proposalKind.union(s.reading(ctx), pendingKeys,
+		func(p *Proposal) bool { return !now.Before(p.Expires) })
 	failures := []error{err}
 	for _, p := range due {
 		revision, err := s.step(ctx, s.governing, func(c *change) error {
