@@ -52,3 +52,11 @@ func (m *Module) seen(heuristicID string) seen {
 	last, _ := known.(seen)
 	return last
 }
+
+func (m *Module) lastSeen(ids []string) []seen {
+	all := make([]seen, len(ids))
+	for i, id := range ids {
+		all[i] = m.seen(id)
+	}
+	return all
+}

@@ -58,7 +58,6 @@ type account struct {
 	written   int             // the streak that the step writes
 	parts     []evidence.Part // of its confidence, after the step
 	crowd     *crowd          // of its domain
-	used      bool            // the commit relies on its records
 }
 
 // streak is the record of how often in a row a heuristic was ignored.
@@ -82,18 +81,19 @@ func (m *Module) ledger(tx *store.Tx) *ledger {
 
 // Wants names what steps read about heuristics. The model's id "" is skipped. If a heuristic has
 // another wording or domain than the module read last, its evidence takes a second read.
-func (m steps) Wants(heuristicIDs ...string) (w store.Wants) {
-	k := &m.kinds
-	w.Refs = slices.Grow(w.Refs, 2*len(heuristicIDs))
-	w.Cells = slices.Grow(w.Cells, len(heuristicCells)*len(heuristicIDs))
-	for _, id := range heuristicIDs {
-		if id == "" {
-			continue
-		}
-		w.Refs = append(w.Refs, k.heuristics.Ref(id), k.streaks.Ref(id))
-		seen := m.seen(id)
-		w.Cells = m.confidenceCells(w.Cells, id, seen.version)
-		if people := m.peopleCell(seen.domain); !slices.Contains(w.Cells, people) {
+func (m steps) Wants(heuristicIDs ...string) store.Wants {
+	ids := slices.DeleteFunc(slices.Clone(heuristicIDs), func(id string) bool { return id == "" })
+	return m.wants(ids, m.lastSeen(ids))
+}
+
+// wants names what is read about heuristics that were last seen like this.
+func (m *Module) wants(ids []string, last []seen) (w store.Wants) {
+	w.Refs = make([]store.Ref, 0, 2*len(ids))
+	w.Cells = make([]evidence.Cell, 0, (len(heuristicCells)+1)*len(ids))
+	for i, id := range ids {
+		w.Refs = append(w.Refs, m.kinds.heuristics.Ref(id), m.kinds.streaks.Ref(id))
+		w.Cells = m.confidenceCells(w.Cells, id, last[i].version)
+		if people := m.peopleCell(last[i].domain); !slices.Contains(w.Cells, people) {
 			w.Cells = append(w.Cells, people)
 		}
 	}
@@ -143,35 +143,23 @@ func (l *ledger) read(heuristicIDs ...string) error {
 func (l *ledger) readOnce(
 	ids []string,
 ) (all map[string]*account, current bool, err error) {
-	m, k := l.m, &l.m.kinds
-	var cells []evidence.Cell
-	refs := make([]store.Ref, 0, 2*len(ids))
-	known := make([]seen, len(ids))
-	domains, crowds := make([]string, len(ids)), make(map[string]*crowd, 1)
-	for i, id := range ids {
-		known[i] = m.seen(id)
-		refs = append(refs, k.heuristics.Ref(id))
-		cells = m.confidenceCells(cells, id, known[i].version)
-		domains[i], crowds[known[i].domain] = known[i].domain, &crowd{}
-	}
-	for _, id := range ids {
-		refs = append(refs, k.streaks.Ref(id))
-	}
-	slices.Sort(domains)
-	for _, domain := range slices.Compact(domains) {
-		cells = append(cells, m.peopleCell(domain))
+	m, k, known := l.m, &l.m.kinds, l.m.lastSeen(ids)
+	crowds := make(map[string]*crowd, 1)
+	for _, last := range known {
+		crowds[last.domain] = &crowd{}
 	}
 	var s store.Snapshot
-	if err := l.tx.Read(&s, cells, refs); err != nil {
+	w := m.wants(ids, known)
+	if err := l.tx.Read(&s, w.Cells, w.Refs); err != nil {
 		return nil, false, err
 	}
 	all, current = make(map[string]*account, len(ids)), true
 	for i, id := range ids {
 		a := new(account)
-		if a.heuristic, err = k.heuristics.Of(s.Records[i]); err != nil {
+		if a.heuristic, err = k.heuristics.Of(s.Records[2*i]); err != nil {
 			return nil, false, err
 		}
-		if a.streak, err = k.streaks.Of(s.Records[len(ids)+i]); err != nil {
+		if a.streak, err = k.streaks.Of(s.Records[2*i+1]); err != nil {
 			return nil, false, err
 		}
 		a.ignores, a.written, all[id] = a.streak.Value.N, a.streak.Value.N, a
@@ -223,16 +211,6 @@ func (l *ledger) account(heuristicID string) (*account, error) {
 		return nil, errNoHeuristic
 	}
 	return a, nil
-}
-
-// use makes the commit fail, and so the step run again, if a record of the account changed until
-// then: for example, because somebody has locked the heuristic.
-func (l *ledger) use(a *account) {
-	if a.used {
-		return
-	}
-	a.used = true
-	l.tx.Expect(l.m.kinds.heuristics.Expect(a.heuristic.ID, a.heuristic.Revision))
 }
 
 // ignored sets how often in a row a heuristic was ignored.
@@ -430,7 +408,8 @@ func (l *ledger) add(e *entry, a *account) {
 		b.Observations = append(b.Observations, e.also[i])
 	}
 	if e.on != nil || len(b.Observations)+len(b.Retract)+len(b.Withdraw) > 0 {
-		l.use(a)
+		// The step runs again if the record changed until then, for example because of a lock.
+		l.tx.Expect(l.m.kinds.heuristics.Expect(a.heuristic.ID, a.heuristic.Revision))
 	}
 	l.evidence(b)
 }
