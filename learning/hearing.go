@@ -246,7 +246,7 @@ type heard struct {
 	edited   bool
 }
 
-// A fireOf names a fire by the record of its answer and its heuristic.
+// A fireOf names a fire by its answer and its heuristic.
 type fireOf struct{ id, heuristic string }
 
 // A waiting is a fire that a run looks at.
@@ -457,9 +457,9 @@ func (e *Message) means(a *answer.Answer, f *answer.Fire) bool {
 // takeBack asks the strategy which of these answers an undo takes back. The text is empty for a
 // command of the host's.
 func (r *run) takeBack(found []*waiting, text string) (ended []*waiting, understood bool) {
-	recent, shown := make([]Answer, len(found)), make(map[[2]string]*waiting, len(found))
+	recent, shown := make([]Answer, len(found)), make(map[fireOf]*waiting, len(found))
 	for i, w := range found {
-		recent[i], shown[[2]string{w.heuristic, w.on.Value.ID}] = w.question(r.at), w
+		recent[i], shown[fireOf{w.on.Value.ID, w.heuristic}] = w.question(r.at), w
 	}
 	strategy := r.m.cfg.Strategy
 	signals, err := ask(func() ([]Signal, error) { return strategy.InterpretUndo(text, recent) })
@@ -468,7 +468,7 @@ func (r *run) takeBack(found []*waiting, text string) (ended []*waiting, underst
 		return nil, false
 	}
 	for _, s := range signals {
-		w := shown[[2]string{s.HeuristicID, s.EventID}]
+		w := shown[fireOf{s.EventID, s.HeuristicID}]
 		err := s.Validate()
 		if w == nil {
 			err = errForeign

@@ -211,24 +211,19 @@ func (m steps) HeuristicsWants() store.Wants {
 // HeuristicsIn returns all heuristics by id, like [Module.Heuristics], in a step. The slice must
 // not be changed.
 func (m steps) HeuristicsIn(tx *store.Tx) (all []Heuristic, err error) {
-	read, err := tx.Get(m.kinds.heuristics.Ref(""))
+	version, err := tx.Get(m.kinds.heuristics.Ref(""))
 	if err != nil {
 		return nil, err
 	}
-	return m.heuristicsOf(tx.Context(), read.Revision)
-}
-
-// heuristicsOf returns the heuristics of a version.
-func (m *Module) heuristicsOf(ctx context.Context, version uint64) (all []Heuristic, err error) {
 	k := &m.known
 	k.mu.Lock()
-	all, read := k.all, k.read && k.version == version
+	all, read := k.all, k.read && k.version == version.Revision
 	k.mu.Unlock()
 	if read {
 		return all, nil
 	}
 	all = nil
-	for kept, err := range m.kinds.heuristics.Find(ctx, m.cfg.Store, store.Query{}) {
+	for kept, err := range m.kinds.heuristics.Find(tx.Context(), m.cfg.Store, store.Query{}) {
 		if err != nil {
 			return nil, err
 		}
@@ -240,7 +235,7 @@ func (m *Module) heuristicsOf(ctx context.Context, version uint64) (all []Heuris
 	slices.SortFunc(all, func(a, b Heuristic) int { return cmp.Compare(a.ID, b.ID) })
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.read, k.version, k.all = true, version, all
+	k.read, k.version, k.all = true, version.Revision, all
 	return all, nil
 }
 

@@ -32,8 +32,8 @@ import (
 // as before.
 func (m *Module) Judge(ctx context.Context, j Judgement) (_ Change, err error) {
 	defer doing("judge", &err)
-	arrives, s := j.At.IsZero(), m.stated(&j)
-	s.At = m.orNow(j.At)
+	arrives, s := j.At.IsZero(), j.statement()
+	s.Kind, s.At = m.cfg.kindOf(j.Person), m.orNow(j.At)
 	change := new(Change)
 	err = m.step(ctx, j.EventID, s.Of, func(tx *store.Tx, a *answer.Answer) (err error) {
 		of := s
@@ -114,35 +114,25 @@ func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*C
 	if before(f, s.At) {
 		return nil, errBefore
 	}
-	e, err := m.judged(a, &j)
+	signal, err := m.interpretJudgement(&j)
 	if err != nil {
 		return nil, err
 	}
-	if e.signal.Target != s.Target {
-		s.About = e.signal.Target
+	if signal.Target != s.Target {
+		s.About = signal.Target
 	}
-	if s.Worth = e.signal.Worth; blocked != "" {
+	if s.Worth = signal.Worth; blocked != "" {
 		s.Worth = 0
 	}
-	return l.judge(e, of, a, s)
+	return l.judge(&entry{
+		signal: signal, cell: cellJudged, person: s.By, at: s.At, session: cmp.Or(s.Session, a.Session),
+		explicit: true, stated: true, on: a,
+	}, of, a, s)
 }
 
 var errBefore = &heed.InputError{
 	Field:  "At",
 	Reason: fmt.Sprintf("is more than %v before the answer was shown", evidence.MaxSkew),
-}
-
-// judged returns the entry of a judgement, without its id.
-func (m *Module) judged(a *answer.Answer, j *Judgement) (*entry, error) {
-	s, err := m.interpretJudgement(j)
-	if err != nil {
-		return nil, err
-	}
-	return &entry{
-		signal: s, cell: cellJudged, person: j.Person, at: j.At,
-		session:  cmp.Or(j.Session, a.Session),
-		explicit: true, stated: true, on: a,
-	}, nil
 }
 
 // judge adds a statement to an answer, and counts it for its heuristic.
@@ -245,11 +235,4 @@ func (m *Module) interpretJudgement(j *Judgement) (Signal, error) {
 		s.Worth = clamped(s.Worth * cmp.Or(j.Weight, 1))
 	}
 	return s, err
-}
-
-// stated returns a judgement as a record of the answer keeps it, with the kind of its source.
-func (m *Module) stated(j *Judgement) answer.Statement {
-	s := j.statement()
-	s.Kind = m.cfg.kindOf(j.Person)
-	return s
 }

@@ -42,19 +42,6 @@ func (m *Module) Pin(ctx context.Context, p Pin) (err error) {
 	if p.Constraints == (Constraints{}) {
 		action = "unpin"
 	}
-	return m.decide(ctx, action, p)
-}
-
-// pin returns the pin of a heuristic, or the zero value.
-func (r *heuristicRecord) pin() (p Pin) {
-	if r.Pin != nil {
-		p = *r.Pin
-	}
-	return p
-}
-
-// decide stores a pin, or removes it if p has no constraints.
-func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 	p.At = m.orNow(p.At)
 	return store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
 		a, err := m.ledger(tx).open(p.HeuristicID)
@@ -68,7 +55,7 @@ func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 		if same == p {
 			return nil
 		}
-		if r.Pin = &p; p.Constraints == (Constraints{}) {
+		if r.Pin = &p; action == "unpin" {
 			if r.Pin = nil; before == (Pin{}) {
 				return fmt.Errorf("no pin: %w", heed.ErrNotFound)
 			}
@@ -84,4 +71,12 @@ func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 		}.Record())
 		return nil
 	})
+}
+
+// pin returns the pin of a heuristic, or the zero value.
+func (r *heuristicRecord) pin() (p Pin) {
+	if r.Pin != nil {
+		p = *r.Pin
+	}
+	return p
 }
