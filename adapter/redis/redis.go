@@ -147,14 +147,15 @@ func (s *Source) gone(ctx context.Context, err error) error {
 	return fmt.Errorf("redis: receive: %w", err)
 }
 
-// passes reports whether an error may be over soon: the server is away, or is starting.
+// passes reports whether an error may be over soon: the server is away, is starting or became a
+// replica, or the stream was deleted while Redis waited for an entry.
 func passes(err error) bool {
 	if errors.Is(err, goredis.ErrClosed) {
 		return false
 	}
 	var refused goredis.Error
 	return !errors.As(err, &refused) || slices.ContainsFunc([]string{"LOADING", "READONLY",
-		"MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"}, func(code string) bool {
+		"MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "UNBLOCKED"}, func(code string) bool {
 		return strings.HasPrefix(refused.Error(), code)
 	})
 }

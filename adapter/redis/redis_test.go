@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -195,4 +196,34 @@ func TestBadInput(t *testing.T) {
 	require.NoError(t, client.Close())
 	_, err = source.Receive(t.Context())
 	require.ErrorIs(t, err, goredis.ErrClosed)
+}
+
+// TestDeletedStream deletes the stream while a source waits for an entry. The source makes the group
+// again, and receives what is published then.
+func TestDeletedStream(t *testing.T) {
+	t.Parallel()
+	client := newBroker(t).client()
+	source, err := redis.NewSource(t.Context(), redis.SourceConfig{
+		Client: client, Stream: "s", Group: "g", Consumer: "c",
+	})
+	require.NoError(t, err)
+	sink, err := redis.NewSink(client)
+	require.NoError(t, err)
+	for i := range 5 {
+		ended := make(chan error, 1)
+		go func() {
+			d, err := source.Receive(t.Context())
+			if err == nil {
+				err = d.Ack(t.Context())
+			}
+			ended <- err
+		}()
+		require.Eventually(t, func() bool {
+			clients, err := client.ClientList(t.Context()).Result()
+			return err == nil && strings.Contains(clients, "cmd=xreadgroup")
+		}, time.Minute, time.Millisecond)
+		require.NoError(t, client.Del(t.Context(), "s").Err())
+		require.NoError(t, sink.Publish(t.Context(), stream.Event{ID: fmt.Sprint(i), Topic: "s"}))
+		require.NoError(t, <-ended)
+	}
 }
