@@ -30,7 +30,8 @@ type Runner struct {
 	Topic       string
 	// Apply applies an event. A [*heed.InputError], a [*heed.SettingsError] and an error that
 	// [Refuse] returned are final: the event is dead. After any other error Apply is called
-	// again. It may return a function, which is called when the event is out of hand.
+	// again. It may return a function, also with an error, which is called when the event is out of
+	// hand.
 	Apply func(ctx context.Context, e Event) (after func(ctx context.Context), err error)
 	// Workers is how many events are worked on at a time. 0 means 1, which keeps the stream's order.
 	// Set it higher if Apply waits for a network and the order does not matter.
@@ -257,15 +258,18 @@ func (r *Runner) timed(working context.Context,
 // deal applies a delivery, or writes its dead letter, and acknowledges it. It returns an error if
 // neither could be done.
 func (r *Runner) deal(receiving, working context.Context, d Delivery, e Event) error {
-	var after func(context.Context)
+	var afters []func(context.Context)
 	defer func() { // when the event is out of hand, because it may take long
-		if after != nil {
+		for _, after := range afters {
 			after(working)
 		}
 	}()
 	attempts, err := r.try(receiving, "the host's code",
-		r.timed(working, func(ctx context.Context) (err error) {
-			after, err = r.Apply(ctx, e)
+		r.timed(working, func(ctx context.Context) error {
+			after, err := r.Apply(ctx, e)
+			if after != nil {
+				afters = append(afters, after)
+			}
 			return err
 		}))
 	_, is := final(err)

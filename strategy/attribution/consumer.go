@@ -259,23 +259,27 @@ func (c *Consumer) learn(ctx context.Context, e stream.Event, r *Report, all []r
 // attribute records the outcomes of a report on the answers that they are about. Each is a commit:
 // if one fails, the report is read again, and those that were recorded are repetitions.
 func (c *Consumer) attribute(ctx context.Context, r *Report, all []routed, n *news) error {
+	var unmatched uint64
 	for _, one := range all {
 		one.outcome.Choice.Item = one.Item
 		did, err := c.cfg.Answers.Attribute(ctx, one.Answer, one.Session, one.outcome)
 		switch {
 		case errors.Is(err, heed.ErrNotFound):
-			c.count(func(n *Counts) { n.Unmatched++ })
+			unmatched++
 		case err != nil:
 			return err
 		default:
 			c.did(did, one.outcome, n)
 		}
 	}
-	if !r.Ended {
-		return nil
+	if r.Ended {
+		if err := c.cfg.Answers.EndSession(ctx, r.Session); err != nil {
+			return err
+		}
+		n.ended = r.Session
 	}
-	n.ended = r.Session
-	return c.cfg.Answers.EndSession(ctx, r.Session)
+	c.count(func(counts *Counts) { counts.Unmatched += unmatched })
+	return nil
 }
 
 // did counts what became of an outcome.

@@ -68,7 +68,11 @@ func TestReportsThatAreRefused(t *testing.T) {
 }
 
 // Answers are known by the names of their items.
-type answers struct{ calls []string }
+type answers struct {
+	calls []string
+	known map[string]bool // the ids of outcomes that were recorded, if repetitions matter
+	fails int             // how often "flaky" fails
+}
 
 func (a *answers) Attribute(_ context.Context, id, session string, o strategy.Outcome) (
 	strategy.Disposition, error) {
@@ -83,6 +87,16 @@ func (a *answers) Attribute(_ context.Context, id, session string, o strategy.Ou
 		return "", heed.ErrNotFound
 	case "broken":
 		return "", errFlaky
+	case "flaky":
+		if a.fails--; a.fails >= 0 {
+			return "", errFlaky
+		}
+	}
+	if a.known[o.ID] {
+		return strategy.Duplicate, nil
+	}
+	if a.known != nil {
+		a.known[o.ID] = true
 	}
 	return strategy.Applied, nil
 }
@@ -152,4 +166,37 @@ func TestOutcomesOfAnswers(t *testing.T) {
 	_, counts, _, err = handle(attribution.Report{Session: "broken", Ended: true})
 	require.ErrorIs(t, err, errFlaky)
 	assert.Zero(t, counts.Applied)
+}
+
+// The hook is called for each outcome, also if another one of the report fails at first. One without
+// an answer is counted once.
+func TestOutcomesBeforeAFailure(t *testing.T) {
+	var hooked []string
+	report := attribution.Report{Session: "s", Ended: true}
+	for _, item := range []string{"unknown", "i", "flaky", "j"} {
+		report.Items = append(report.Items, attribution.Worth{Item: item, Activated: true, Value: 1})
+	}
+	e, err := report.Event("e", time.Unix(1e9, 0))
+	require.NoError(t, err)
+	c, err := attribution.New(attribution.Config{
+		Answers: &answers{known: make(map[string]bool), fails: 2},
+		Stream:  &tape{events: []stream.Event{e}}, DeadLetters: &letterbox{},
+		Hook: attribution.Hook{
+			Outcome: func(_ context.Context, o strategy.Outcome) error {
+				hooked = append(hooked, o.Choice.Item)
+				return nil
+			},
+			SessionEnd: func(_ context.Context, session string) error {
+				hooked = append(hooked, "end "+session)
+				return nil
+			},
+		},
+	})
+	require.NoError(t, err)
+	require.NoError(t, c.Run(t.Context()))
+	assert.Equal(t, []string{"i", "flaky", "j", "end s"}, hooked)
+	assert.Equal(t, attribution.Counts{
+		RunnerCounts: stream.RunnerCounts{Received: 1, Applied: 1, Retries: 2},
+		Outcomes:     3, Duplicates: 2, Unmatched: 1, HookCalls: 4,
+	}, c.Counts())
 }
