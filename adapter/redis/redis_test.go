@@ -198,8 +198,8 @@ func TestBadInput(t *testing.T) {
 	require.ErrorIs(t, err, goredis.ErrClosed)
 }
 
-// TestDeletedStream deletes the stream while a source waits for an entry. The source makes the group
-// again, and receives what is published then.
+// TestDeletedStream deletes the stream while a source waits for an entry. The source makes the
+// group again, and receives what is published then.
 func TestDeletedStream(t *testing.T) {
 	t.Parallel()
 	client := newBroker(t).client()

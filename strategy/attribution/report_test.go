@@ -168,8 +168,8 @@ func TestOutcomesOfAnswers(t *testing.T) {
 	assert.Zero(t, counts.Applied)
 }
 
-// The hook is called for each outcome, also if another one of the report fails at first. One without
-// an answer is counted once.
+// The hook is called for each outcome, also if another one of the report fails at first. One
+// without an answer is counted once.
 func TestOutcomesBeforeAFailure(t *testing.T) {
 	var hooked []string
 	report := attribution.Report{Session: "s", Ended: true}
