@@ -45,6 +45,9 @@ func TestFaults(t *testing.T) {
 	require.NoError(t, err)
 	port := listener.Addr().(*net.TCPAddr).Port
 	require.NoError(t, listener.Close())
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = taken.Close() })
 	nobody := fmt.Sprintf("postgres://heed:secret@127.0.0.1:%d/agent", port)
 
 	of := func(db string, args ...string) []string { return append([]string{"--db", db}, args...) }
@@ -66,6 +69,12 @@ func TestFaults(t *testing.T) {
 			"restore it from a copy"}},
 		{"newer tables", of(newer, status...), failed, []string{"version 99", "use a newer heed"}},
 		{"no server", of(nobody, status...), failed, []string{`database "agent"`, "check --db"}},
+		{"a DSN that can't be read", of("postgres://u:secret@h ost/x", status...), failed,
+			[]string{"check --db or HEED_DB: "}},
+		{"an address that is taken", of(db, "serve", "--agent", "strategy", "--listen",
+			taken.Addr().String()), failed, []string{"already in use", "choose another address"}},
+		{"no such tenant", of(db, "answers", "--tenant", "acme"), failed,
+			[]string{`there is no tenant "acme": `, "leave out --tenant"}},
 		{"no such command", of(db, "stratgy"), misuse, []string{`"strategy"`, "--help"}},
 		{"no such flag", of(db, "strategy", "status", "--jsn"), misuse, []string{`"--json"`}},
 		{"no argument", of(db, "strategy", "learning"), misuse,
@@ -172,6 +181,16 @@ func TestFaults(t *testing.T) {
 			assert.LessOrEqual(t, strings.Count(r.err, "connection refused"), 1)
 		})
 	}
+}
+
+// Where the user has no right to a file, the command names what is missing.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	denied := &os.PathError{Op: "open", Path: "log.csv", Err: os.ErrPermission}
+	require.EqualError(t, permitted(denied, "read", "log.csv"),
+		"you may not read log.csv: check its rights, or name another one")
+	require.NoError(t, permitted(nil, "read", "log.csv"))
+	require.Equal(t, os.ErrClosed, permitted(os.ErrClosed, "read", "log.csv"))
 }
 
 // statement runs a statement on a file.

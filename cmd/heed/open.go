@@ -103,7 +103,7 @@ func (p place) openFile(create bool) (*sql.DB, error) {
 func (p place) openServer(bool) (*sql.DB, error) {
 	config, err := pgx.ParseConfig(p.dsn)
 	if err != nil {
-		return nil, p.explain(err)
+		return nil, fmt.Errorf("check --db or HEED_DB: %w", err)
 	}
 	if _, given := config.RuntimeParams["lock_timeout"]; !given {
 		config.RuntimeParams["lock_timeout"] = fmt.Sprint(patience.Milliseconds())
@@ -171,7 +171,8 @@ func (s *session) knownTenant() error {
 		return err
 	}
 	names, err := s.at.tenants(s.ctx)
-	return cmp.Or(err, unknown("tenant", s.Tenant, s.at.place.String()+" has "+someOf(names)))
+	return cmp.Or(err, unknown("tenant", s.Tenant, s.at.place.String()+" has "+someOf(names)+
+		": choose one, or leave out --tenant and HEED_TENANT"))
 }
 
 // someOf names the first ten of a list.

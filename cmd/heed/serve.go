@@ -194,7 +194,7 @@ const (
 func (l *listening) pages(s *session, of *view.Source, cfg web.Config, what string) error {
 	at, err := net.Listen("tcp", l.Listen)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: choose another address with --listen (port 0 takes any free one)", err)
 	}
 	defer at.Close()
 	door, err := l.door(at.Addr(), what)

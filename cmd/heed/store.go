@@ -42,10 +42,11 @@ type freezeCommand struct{ change }
 func (cmd *freezeCommand) Run(s *session) error {
 	freeze := s.command == "freeze"
 	return agents.with(s, func(v *view.Source) error {
-		about, state := "This has the agent %v learn again, in every process", "learns again"
+		about, state, already := "This has the agent %v learn again, in every process", "learns again",
+			"is not frozen"
 		if freeze {
-			about, state = "This stops the learning of the agent %v, in every process",
-				"no longer learns, and goes on answering"
+			about, state, already = "This stops the learning of the agent %v, in every process",
+				"no longer learns, and goes on answering", "is frozen already"
 		}
 		if err := cmd.confirm(s, about, v.Name); err != nil {
 			return err
@@ -60,10 +61,8 @@ func (cmd *freezeCommand) Run(s *session) error {
 		switch {
 		case err != nil:
 			return err
-		case !changed && freeze:
-			return fmt.Errorf("%s is frozen already", show(v.Name))
 		case !changed:
-			return fmt.Errorf("%s is not frozen", show(v.Name))
+			return fmt.Errorf("%s %s", show(v.Name), already)
 		}
 		return s.told(map[string]any{"agent": v.Name, "frozen": freeze}, "The agent %v %v.", v.Name,
 			plain(state))
@@ -162,7 +161,7 @@ func writeNew(
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("there is no directory %s: make it first, or choose another name", dir)
 	} else if err != nil {
-		return err
+		return permitted(err, "write into", dir)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(hidden)) }() // SQLite's files, too
 	draft := filepath.Join(hidden, "draft")
@@ -221,7 +220,15 @@ func openFile(name string) (*os.File, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		err = fmt.Errorf("there is no file %s: check its name", name)
 	}
-	return file, err
+	return file, permitted(err, "read", name)
+}
+
+// permitted explains the error of a file or directory that the user has no right to.
+func permitted(err error, to, name string) error {
+	if errors.Is(err, os.ErrPermission) {
+		return fmt.Errorf("you may not %s %s: check its rights, or name another one", to, name)
+	}
+	return err
 }
 
 // Run fills a store.

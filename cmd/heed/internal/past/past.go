@@ -117,13 +117,6 @@ func (m *Mapping) validate() error {
 	return nil
 }
 
-func (m *Mapping) comma() rune {
-	for _, r := range m.Comma {
-		return r
-	}
-	return 0
-}
-
 // A Row is a past answer with its place. A row of what all arms answered has Values, what each was
 // worth, in place of an arm and what became of it.
 type Row struct {

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // A record is one row of a log as it was written: columns of CSV, or a JSON object.
@@ -187,8 +188,8 @@ func list(in io.Reader, yield func(record, error) bool) {
 // table yields the rows of CSV. The first line has the names of the columns.
 func table(in *bufio.Reader, m *Mapping, skipped int, yield func(record, error) bool) {
 	rows := csv.NewReader(in)
-	if rows.ReuseRecord = true; m.comma() != 0 {
-		rows.Comma = m.comma()
+	if rows.ReuseRecord = true; m.Comma != "" {
+		rows.Comma, _ = utf8.DecodeRuneInString(m.Comma)
 	}
 	head, err := rows.Read()
 	if err != nil {
