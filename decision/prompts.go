@@ -46,11 +46,12 @@ func (c *Config) ask(r *Request, shown []Candidate) string {
 // happened returns the beginning of the prompt: what happened. alone reports that this is the whole
 // prompt.
 func (c *Config) happened(r *Request, alone bool) string {
-	code := r.Code
-	if c.Bare && prompt.Check(r.Text) != nil {
-		code = code || !alone || plain(r.Text).has(plain(seenHeading))
+	code, fenced := r.Code, prompt.Code(r.Text, c.mostText())
+	// what the model reads, because r.Text may have megabytes
+	if text := unfenced(fenced); c.Bare && prompt.Check(text) != nil {
+		code = code || !alone || plain(text).has(plain(seenHeading))
 	}
-	switch fenced := prompt.Code(r.Text, c.mostText()); {
+	switch {
 	case !c.Bare && code:
 		return c.heading(r.Source) + "\n" + fenced
 	case !c.Bare:

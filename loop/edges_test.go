@@ -35,6 +35,21 @@ func TestALongTextIsComparedByItsBeginning(t *testing.T) {
 	assert.NotZero(t, longest.Load())
 }
 
+// A text of megabytes takes about as long as one that the model gets whole.
+func TestAVeryLongTextCostsLittle(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	took := func(n int) time.Duration {
+		text, least := strings.Repeat("ein Wört [", n), time.Hour
+		for range 3 {
+			began := time.Now()
+			w.answer(loop.Event{Text: text, Session: "s"})
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	assert.Less(t, took(400_000), 30*took(6000))
+}
+
 // measuring is a similarity that tells of the texts.
 type measuring func(one string)
 

@@ -428,9 +428,10 @@ func (p *Plan) overrule(heuristic, rule string) {
 
 var _ heed.Sweeper = (*Agent)(nil)
 
-// cuts reports whether a text is too long for a prompt.
+// cuts reports whether a text is too long for a prompt. It looks only so far that a text of
+// megabytes costs little.
 func (a *Agent) cuts(text string) bool {
-	return len(text) > maxText && prompt.Code(text, maxText) != prompt.Code(text, len(text))
+	return len(text) > maxText && prompt.Code(text, maxText) != prompt.Code(text, 2*maxText)
 }
 
 // shortened reports whether a line of a prompt has no room for all of a text.
