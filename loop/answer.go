@@ -66,6 +66,9 @@ type Reply struct {
 // or OnChunk panics at a heuristic's answer, the answer is recorded as not delivered: see
 // [Agent.Undelivered].
 func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
+	if strings.TrimSpace(e.Text) == "" {
+		return Answer{}, wrap("answer", valid.Input("Text", "must not be empty"))
+	}
 	p, err := a.prepare(ctx, e)
 	if err != nil {
 		return Answer{}, wrap("answer", err)

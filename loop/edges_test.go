@@ -249,6 +249,30 @@ func TestNamesAreRefusedAtOnce(t *testing.T) {
 	require.NoError(t, named.Undo(ctx, id, "ann"))
 }
 
+// The message of an id that is too long has the limit of ids, which is less than that of other
+// names.
+func TestTheLimitOfAnID(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	for _, n := range []int{901, 5 << 20} {
+		_, err := w.Answer(ctx, loop.Event{ID: strings.Repeat("i", n), Text: "Why?"})
+		assert.EqualError(t, err, fmt.Sprintf("loop: answer: ID: is %d bytes long, may be 900", n))
+	}
+}
+
+// A model can't answer nothing. A framework may ask about more than the text, so Prepare plans.
+func TestAnEventWithoutText(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	rule := approved(t, w.Feedback(), "Name the server.")
+	for _, text := range []string{"", " \n\t"} {
+		_, err := w.Answer(ctx, loop.Event{Text: text})
+		assertField(t, "Text", err)
+		p, err := w.Prepare(ctx, loop.Event{Text: text})
+		require.NoError(t, err)
+		assert.Equal(t, []string{rule}, p.Rules)
+	}
+	assert.Zero(t, w.model.calls())
+}
+
 // An event without a session shows how an earlier answer turned out.
 func TestAnExpectedOutcomeFromNowhere(t *testing.T) {
 	w := newWorld(t, loop.Config{

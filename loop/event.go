@@ -23,7 +23,8 @@ type Event struct {
 	ID string
 	// Text is what happened or was asked. The model gets it with its lines, up to 32,000 characters.
 	// Plan.LeftOut reports a longer text. Its first 8 KiB are compared with heuristics, notes and
-	// tasks.
+	// tasks. It must not be blank, except for [Agent.Prepare], because a framework may send the model
+	// more than a text, for example a picture.
 	Text string
 	// Session is the conversation, Person who is answered, and Stream the place where the next
 	// message shows whether the answer was passed over. All may be empty.
@@ -133,7 +134,9 @@ type ToolResult struct {
 // and for trust the latest one of each source.
 type Outcome struct {
 	// Success reports whether it worked, and Reward how good it was, in [-1, 1]. One of them must be
-	// set, or Withdraw. A Reward of nil means 1 for a success and -1 for a failure.
+	// set, or Withdraw. A Reward of nil means 1 for a success and -1 for a failure. With both, ways of
+	// working learn from Success alone, and arms and trust from Reward alone: for example, a change
+	// that worked, but that nobody wanted, is a success with a Reward of -1.
 	Success *bool
 	Reward  *float64
 	// Withdraw takes back the outcome that this Source reported before, for example because a ticket
@@ -198,41 +201,33 @@ func (o *Outcome) validate() error {
 
 const maxBeginning = 8 << 10
 
-// validate returns the first fault of an event's names.
-func (e *Event) validate() error {
-	return cmp.Or(
-		valid.Texts(evidence.MaxText, "ID", e.ID, "Session", e.Session, "Person", e.Person,
-			"Stream", e.Stream, "Domain", e.Domain, "Item", e.Item, "Context", e.Context),
-		valid.Texts(maxTask, "Task", e.Task))
-}
-
 const (
 	maxTask    = 512 // bytes of a task, the limit of package patterns
 	maxEventID = 900 // bytes of an event's id
 )
 
-// checkLength reports an id that is too long for the ids of the arm's observations, which also
-// contain the learner's name and the choice's id.
-func (a *Agent) checkLength(id string) error {
-	most := maxEventID
+// validate returns the first fault of an event's names. The ids of the arm's observations contain
+// the event's, the learner's name and the choice's id, so a long name leaves less for the event's.
+func (a *Agent) validate(e *Event) error {
+	mostID := maxEventID
 	if learner := a.learner; learner != nil {
-		most = min(most, evidence.MaxText-len(learner.Config().Name)-len("::/")-36-20)
+		mostID = min(mostID, evidence.MaxText-len(learner.Config().Name)-len("::/")-36-20)
 	}
-	if len(id) > most {
-		return valid.Input("ID", "is %d bytes long, may be %d", len(id), most)
-	}
-	return nil
+	return cmp.Or(
+		valid.Texts(mostID, "ID", e.ID),
+		valid.Texts(evidence.MaxText, "Session", e.Session, "Person", e.Person, "Stream", e.Stream,
+			"Domain", e.Domain, "Item", e.Item, "Context", e.Context),
+		valid.Texts(maxTask, "Task", e.Task))
 }
 
-// complete gives an event an ID and a time, if they are missing, and a copy of its history.
+// complete gives an event an ID and a time, if they are missing, and a copy of its history. It
+// returns the first fault of the event.
 func (a *Agent) complete(e *Event) error {
+	now := a.cfg.Testing.Now()
 	e.ID = cmp.Or(e.ID, a.cfg.Testing.NewID())
-	if err := a.checkLength(e.ID); err != nil {
-		return err
-	}
 	if e.At.IsZero() {
-		e.At = a.cfg.Testing.Now()
+		e.At = now
 	}
 	e.History = slices.Clone(e.History)
-	return valid.Time("At", e.At, a.cfg.Testing.Now())
+	return cmp.Or(a.validate(e), a.cfg.person("Person", e.Person), valid.Time("At", e.At, now))
 }

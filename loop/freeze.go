@@ -2,7 +2,10 @@ package loop
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/store"
 )
@@ -26,11 +29,22 @@ func (a *Agent) wantFrozen(tx *store.Tx) {
 
 // isFrozen reports to a step whether learning is stopped. It also reads what the step wants.
 func (a *Agent) isFrozen(tx *store.Tx) (bool, error) {
-	row, err := a.freezes.In(tx, answers.FrozenID)
-	if err != nil || row.Value.Frozen || a.root == nil {
-		return row.Value.Frozen, err
+	frozen, err := a.ownFreeze(tx)
+	if err != nil || frozen || a.root == nil {
+		return frozen, err
 	}
 	return a.root.tenants.isFrozen(tx.Context(), a.root)
+}
+
+// ownFreeze reads the agent's own record. If it is damaged, that is an error of each call: a guess
+// would teach what must not be learned, or lose what a person stated.
+func (a *Agent) ownFreeze(tx *store.Tx) (bool, error) {
+	row, err := a.freezes.In(tx, answers.FrozenID)
+	if errors.Is(err, heed.ErrDamaged) {
+		err = fmt.Errorf("whether to learn is unknown, until Agent.Freeze, heed store freeze or heed "+
+			"store unfreeze writes the record again: %w", err)
+	}
+	return row.Value.Frozen, err
 }
 
 // lastFrozen reports whether learning was stopped as far as this process has read it, for an answer

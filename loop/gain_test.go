@@ -172,7 +172,9 @@ func judged(t *testing.T, perSession int, good func(control bool, n int) bool) l
 		var all []loop.Answer
 		for k := range perSession {
 			session := fmt.Sprint("s", i)
-			all = append(all, w.answer(loop.Event{ID: fmt.Sprint(session, "/", k), Session: session}))
+			all = append(all, w.answer(loop.Event{
+				ID: fmt.Sprint(session, "/", k), Text: "Why?", Session: session,
+			}))
 		}
 		view := answers.View("loop.answer")
 		row, err := view.Get(ctx, w.store, answers.ID(all[0].ID))

@@ -298,7 +298,7 @@ func (a *Agent) completePast(p *Past, now time.Time, hashed func([]byte)) error 
 	}
 	p.Reactions, p.Outcomes = slices.Clone(p.Reactions), slices.Clone(p.Outcomes)
 	p.Corrections = slices.Clone(p.Corrections)
-	if err := cmp.Or(e.validate(), valid.Time("Event.At", e.At, now), a.checkLength(e.ID),
+	if err := cmp.Or(a.validate(e), valid.Time("Event.At", e.At, now),
 		a.cfg.person("Event.Person", e.Person), a.validatePast(p)); err != nil {
 		return err
 	}

@@ -376,7 +376,7 @@ func TestBadInputChangesNothing(t *testing.T) {
 		"Cost":     w.Outcome(ctx, answer.ID, loop.Outcome{Success: &yes, Cost: -1}),
 		"Text": second(w.Correct(ctx, answer.ID,
 			loop.Correction{Reviewer: "kim", Text: strings.Repeat("x", 501)})),
-		"Session": second(w.Answer(ctx, loop.Event{Session: "\xff"})),
+		"Session": second(w.Answer(ctx, loop.Event{Text: "Why?", Session: "\xff"})),
 		"Domain":  second(w.Prepare(ctx, loop.Event{Domain: "a\x00"})),
 		"Plan":    second(w.Answered(ctx, loop.Plan{}, loop.Reply{})),
 		"Reply": second(w.Answered(ctx, loop.Plan{Event: loop.Event{ID: "x"}},

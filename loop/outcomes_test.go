@@ -681,3 +681,26 @@ func TestTheNewestAnswerOfASession(t *testing.T) {
 	_, err = w.Find(ctx, "")
 	assertField(t, "session", err)
 }
+
+// Ways of working learn whether the task succeeded, and the arm how good the answer was, also
+// where one contradicts the other.
+func TestSuccessAndRewardAreTwoFacts(t *testing.T) {
+	for _, success := range []bool{true, false} {
+		w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+		w.model.says = "Split by layer: first the interface, then the data."
+		id := w.answer(loop.Event{Text: "Rename the column", Task: "t"}).ID
+		reward := -1.
+		if !success {
+			reward = 1
+		}
+		require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: &success, Reward: &reward}))
+		account, err := w.Explain(ctx, id)
+		require.NoError(t, err)
+		assert.InDelta(t, reward, account.Worth, 1e-9)
+		assert.Equal(t, reward > 0, w.mean("", "only") > 0.5)
+		require.NotEmpty(t, account.Followed)
+		s, err := w.Patterns().Standing(ctx, patterns.PatternID(account.Followed[0]))
+		require.NoError(t, err)
+		assert.Equal(t, success, s.Helpful > s.Harmful)
+	}
+}

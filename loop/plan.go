@@ -170,9 +170,6 @@ func (a *Agent) ask(p *Plan, r decision.Request) error {
 // a commit only if the event's text changes earlier answers, a session's arm is chosen, or a
 // heuristic answers.
 func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
-	if err := cmp.Or(e.validate(), a.cfg.person("Person", e.Person)); err != nil {
-		return p, err
-	}
 	if err := a.complete(&e); err != nil {
 		return p, err
 	}

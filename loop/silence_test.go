@@ -129,7 +129,7 @@ func damage(t *testing.T, st store.Store, kind, id string) {
 	require.NoError(t, st.Read(ctx, &s, nil, []store.Ref{{Kind: kind, ID: id}}))
 	r := s.Records[0]
 	require.Positive(t, r.Revision)
-	r.Body = store.Raw([]byte(`{"id": 5}`))
+	r.Body = store.Raw([]byte(`5`))
 	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{r}})
 	require.NoError(t, err)
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
@@ -111,14 +110,14 @@ func (p *tenantPool) isFrozen(ctx context.Context, root *Agent) (bool, error) {
 	var w store.Wants
 	root.wantHealth(&w)
 	tx.Want(w)
-	row, err := root.freezes.In(tx, answers.FrozenID)
+	frozen, err := root.ownFreeze(tx)
 	if err == nil {
 		err = root.takeHealth(tx)
 	}
 	if err == nil {
-		p.seen.Store(&sighting{row.Value.Frozen, now})
+		p.seen.Store(&sighting{frozen, now})
 	}
-	return row.Value.Frozen, err
+	return frozen, err
 }
 
 // A tenantRow notes when the parts of a tenant are to be swept next.

@@ -56,7 +56,9 @@ func TestAVectorDecides(t *testing.T) {
 func TestAVectorMustBeFinite(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: twoArms})
 	for _, x := range []float64{math.NaN(), math.Inf(1)} {
-		_, err := w.Answer(ctx, loop.Event{ID: fmt.Sprint(x), Vector: []float32{1, float32(x)}})
+		_, err := w.Answer(ctx, loop.Event{
+			ID: fmt.Sprint(x), Text: "Why?", Vector: []float32{1, float32(x)},
+		})
 		var fault *heed.InputError
 		require.ErrorAs(t, err, &fault)
 		assert.Equal(t, "Vector", fault.Field)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
@@ -351,9 +352,19 @@ func TestFreeze(t *testing.T) {
 		assert.Equal(t, "The agent loop learns again.\n", call{args: freeze}.run(t).out)
 		assertFails(t, call{args: freeze}.run(t), failed, "loop is not frozen")
 		assert.Equal(t, 2, fires("after"))
+		var row store.Snapshot
+		frozen := store.Ref{Kind: "loop.frozen", ID: "frozen"}
+		require.NoError(t, agent.Store().Read(ctx, &row, nil, []store.Ref{frozen}))
+		row.Records[0].Body = store.Raw([]byte("5"))
+		_, err = agent.Store().Commit(ctx, store.Batch{Records: row.Records})
+		require.NoError(t, err)
+		_, err = agent.Answer(ctx, loop.Event{Text: "why"})
+		require.ErrorIs(t, err, heed.ErrDamaged)
+		assert.Equal(t, "The agent loop learns again.\n", call{args: freeze}.run(t).out)
+		assert.Equal(t, 3, fires("again"))
 		entries := read[[]store.AuditEntry](t, "--db", db, "store", "audit", "--action", "loop.")
-		require.Len(t, entries, 2)
+		require.Len(t, entries, 3)
 		assert.Equal(t, []string{"loop.unfreeze", "kim", "loop.freeze", "a test"},
-			[]string{entries[0].Action, entries[0].Actor, entries[1].Action, entries[1].Reason})
+			[]string{entries[0].Action, entries[1].Actor, entries[2].Action, entries[2].Reason})
 	})
 }

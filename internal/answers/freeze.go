@@ -2,9 +2,11 @@ package answers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
 )
 
@@ -26,16 +28,20 @@ func Freezes(agent string) store.View[Frozen] {
 }
 
 // Freeze stops the learning of the agents of a name, or begins it again. It reports whether that is
-// a change. The entry, if it has an action, goes into the audit with a change. Both kinds must have
-// been declared.
+// a change. A record that is damaged is written again, which is a change. The entry, if it has an
+// action, goes into the audit with a change. Both kinds must have been declared.
 func Freeze(
 	ctx context.Context, st store.Store, agent string, to Frozen, entry store.AuditEntry,
 ) (changed bool, err error) {
 	v := Freezes(agent)
 	err = store.Do(ctx, st, func(tx *store.Tx) error {
 		row, err := v.In(tx, FrozenID)
-		if changed = row.Value.Frozen != to.Frozen; err != nil || !changed {
+		damaged := errors.Is(err, heed.ErrDamaged)
+		if err != nil && !damaged {
 			return err
+		}
+		if changed = damaged || row.Value.Frozen != to.Frozen; !changed {
+			return nil
 		}
 		v.Put(tx, to, row.Revision)
 		if entry.Action != "" {
