@@ -136,7 +136,7 @@ type Outcome struct {
 	// Success reports whether it worked, and Reward how good it was, in [-1, 1]. One of them must be
 	// set, or Withdraw. A Reward of nil means 1 for a success and -1 for a failure. With both, ways of
 	// working learn from Success alone, and arms and trust from Reward alone: for example, a change
-	// that worked, but that nobody wanted, is a success with a Reward of -1.
+	// that worked and was not wanted is a success with a Reward of -1.
 	Success *bool
 	Reward  *float64
 	// Withdraw takes back the outcome that this Source reported before, for example because a ticket
