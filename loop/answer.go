@@ -88,11 +88,8 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		err = a.models.dead(m, a.cfg.Testing.Now())
 	}
 	if len(m) == 0 || err != nil {
-		p.Result = decision.Result{
-			Path: decision.Rejected, Reason: "llm_unavailable", Err: err,
-		}
-		a.decider.Notify(ctx, p.Result, a.cfg.Testing.Now())
-		return p.answer(), wrap("answer", err)
+		res := decision.Result{Path: decision.Rejected, Reason: "llm_unavailable", Err: err}
+		return a.unanswered(ctx, &p, res, a.cfg.Testing.Now()), wrap("answer", err)
 	}
 	// What the model is asked is made before the call, so that the trace has it even if the call
 	// fails.
@@ -111,9 +108,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	// If the receiver panicked, the model has not failed, and there is no answer.
 	if fault := c.pipe.fault(false); fault != nil {
 		res.Path, res.Text, res.Reason = decision.Fallback, "", ""
-		p.Result = res
-		a.decider.Notify(ctx, res, p.began)
-		return p.answer(), wrap("answer", fault)
+		return a.unanswered(ctx, &p, res, p.began), wrap("answer", fault)
 	}
 	// The answer is recorded although the caller's context may have ended, because the model's work
 	// is done. Then delivered records that the person has not seen it.
@@ -125,6 +120,15 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		given.Result.Prompt = withHistory(p.Event.History, given.Result.Prompt)
 	}
 	return given, wrap("answer", errors.Join(err, c.pipe.fault(true)))
+}
+
+// unanswered returns an answer without a text, which is not recorded.
+func (a *Agent) unanswered(
+	ctx context.Context, p *Plan, res decision.Result, began time.Time,
+) Answer {
+	p.Result = res
+	a.decider.Notify(ctx, res, began)
+	return p.answer()
 }
 
 // call returns what the decider asks for a plan. Models that are unavailable are left out of its

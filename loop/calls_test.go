@@ -21,7 +21,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-var update = flag.Bool("update", false, "write the table of calls into docs/stores.md")
+var update = flag.Bool("update", false, "write docs/stores.md and testdata/trees.txt")
 
 // A counting store counts round trips, and keeps what is committed.
 type counting struct {
