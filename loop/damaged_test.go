@@ -17,6 +17,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
 )
@@ -159,4 +160,17 @@ func TestADamagedFreeze(t *testing.T) {
 		require.NoError(t, w.React(ctx, "h", loop.Reaction{Person: "bob", Value: -1}))
 		assert.Equal(t, frozen, before == w.confidence("rotate"))
 	}
+}
+
+// An event that took an answer back, and is prepared again, looks for that answer.
+func TestADamagedAnswerThatWasTakenBack(t *testing.T) {
+	w, _ := newArchive(t)
+	undo := loop.Event{ID: "u", Text: "Undo that", Session: "t", Person: "bob"}
+	for range 2 {
+		p, err := w.Prepare(ctx, undo)
+		require.NoError(t, err)
+		require.Equal(t, []string{"m"}, p.Undone)
+	}
+	damage(t, w.kept, "loop.answer", answers.ID("m"))
+	require.ErrorIs(t, second(w.Prepare(ctx, undo)), heed.ErrDamaged)
 }

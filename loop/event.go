@@ -134,9 +134,9 @@ type ToolResult struct {
 // and for trust the latest one of each source.
 type Outcome struct {
 	// Success reports whether it worked, and Reward how good it was, in [-1, 1]. One of them must be
-	// set, or Withdraw. A Reward of nil means 1 for a success and -1 for a failure. With both, ways of
-	// working learn from Success alone, and arms and trust from Reward alone: for example, a change
-	// that worked and was not wanted is a success with a Reward of -1.
+	// set, or Withdraw. A Reward of nil means 1 for a success and -1 for a failure. With both, ways
+	// of working learn from Success alone, and arms and trust from Reward alone: for example, a
+	// change that worked and was not wanted is a success with a Reward of -1.
 	Success *bool
 	Reward  *float64
 	// Withdraw takes back the outcome that this Source reported before, for example because a ticket

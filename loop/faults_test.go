@@ -116,6 +116,17 @@ func fallibles() []fallible {
 			return second(w.Prepare(ctx,
 				loop.Event{ID: "e", Text: full, Session: "s"}))
 		}},
+		{"Prepare", "repeated", func(w *workshop) error {
+			p, err := w.Prepare(ctx, loop.Event{ID: "m", Text: "The mail is late"})
+			if err == nil && p.Text != "Look at the logs." {
+				return fmt.Errorf("text: %q", p.Text)
+			}
+			return err
+		}},
+		{"Hear", "", func(w *workshop) error {
+			return second(w.Hear(ctx, learning.Message{ID: "u", Text: "Undo that", Session: "t",
+				Person: "bob", At: w.clock.Now()}))
+		}},
 		{"Answered", "", func(w *workshop) error {
 			return second(w.Answered(ctx, w.plan,
 				loop.Reply{Text: "Wait."}))
@@ -145,6 +156,9 @@ func fallibles() []fallible {
 		{"Tool", "", func(w *workshop) error {
 			return second(w.Tool(ctx, "m",
 				loop.ToolResult{Name: "mail", Err: broken}))
+		}},
+		{"Tool", "before", func(w *workshop) error {
+			return second(w.Tool(ctx, "m", loop.ToolResult{Name: "mail", Input: "x", Before: true}))
 		}},
 		{"Outcome", "heuristic", func(w *workshop) error {
 			return w.Outcome(ctx, "h",
@@ -189,6 +203,24 @@ func fallibles() []fallible {
 				Notes:      []loop.Note{{ID: "new", Text: "t"}},
 			}))
 		}},
+		{"Teach", "only", func(w *workshop) error {
+			return second(w.Teach(ctx, loop.Lessons{Only: true}))
+		}},
+		{"Teach", "changed", func(w *workshop) error {
+			h := trusted(rotating)
+			h.Action = "Delete the logs."
+			return second(w.Teach(ctx, loop.Lessons{
+				Heuristics: []learning.Heuristic{h}, Notes: []loop.Note{{ID: "n", Text: "Room 4."}},
+			}))
+		}},
+		{"Import", "all", func(w *workshop) error {
+			return second(w.Import(ctx, each([]loop.Past{{
+				Event: loop.Event{ID: "m", Text: "t", At: start}, Text: "x", Arm: "only",
+				Reactions:   []loop.Reaction{{Person: "ann", Value: 1}},
+				Outcomes:    []loop.Outcome{{Success: &yes, Source: "ci"}},
+				Corrections: []loop.Correction{{Reviewer: "kim", Text: "Hurry up."}},
+			}}), "kim", "file"))
+		}},
 		{"Import", "", func(w *workshop) error {
 			return second(w.Import(ctx, func(yield func(loop.Past, error) bool) {
 				yield(loop.Past{
@@ -205,7 +237,7 @@ func fallibles() []fallible {
 }
 
 // untried are the methods that touch no store, or do so through others.
-var untried = []string{"Decision", "Feedback", "Hear", "Learning", "Name", "Partition",
+var untried = []string{"Decision", "Feedback", "Learning", "Name", "Partition",
 	"Patterns", "Run", "Store", "Strategy", "Taught", "Tenant"}
 
 // Every store call of every method fails, before its effect or after it. The method then says so,
