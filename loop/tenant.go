@@ -249,7 +249,7 @@ func (s *active) note(ctx context.Context) {
 	now := s.root.cfg.Testing.Now()
 	s.mu.Lock()
 	last := s.last
-	if since := now.Sub(last); !last.IsZero() && since >= 0 && since < noticed {
+	if now.Sub(last).Abs() < noticed { // also if the clock was put back
 		s.mu.Unlock()
 		return
 	}

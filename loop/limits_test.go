@@ -1,0 +1,319 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/llm"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+)
+
+// The least and the greatest value of each setting are accepted, and the next ones are faults.
+func TestTheRangesOfSettings(t *testing.T) {
+	tuned := func(fit, answer float64) loop.Config {
+		return loop.Config{Tuning: loop.Tuning{Fit: fit, AnswerFit: answer}}
+	}
+	priced := func(input, output float64) loop.Config {
+		return loop.Config{Arms: []loop.Arm{{ID: "a", InputPrice: input, OutputPrice: output}}}
+	}
+	for field, cfgs := range map[string][]loop.Config{
+		"": {
+			tuned(1, 0), tuned(0.01, 0), tuned(0.5, 0.5), tuned(0.5, 1), tuned(0, 0.3), {Control: 1},
+			priced(0, 0), priced(1e6, 1e6), {Keep: 1}, {Budget: loop.Budget{Time: 1, Notes: 1}},
+			{Name: strings.Repeat("n", 64)},
+		},
+		"Tuning.Fit":          {tuned(-0.1, 0), tuned(1.01, 0)},
+		"Tuning.AnswerFit":    {tuned(0.5, 0.49), tuned(0.5, 1.01), tuned(0, 0.2)},
+		"Control":             {{Control: -0.01}, {Control: 1.01}},
+		"Arms[0].InputPrice":  {priced(-1, 0), priced(1e6+1, 0)},
+		"Arms[0].OutputPrice": {priced(0, -1), priced(0, 1e6+1)},
+		"Keep":                {{Keep: -1}},
+		"Budget.Time":         {{Budget: loop.Budget{Time: -1}}},
+		"Budget.Notes":        {{Budget: loop.Budget{Notes: -1}}},
+		"Name":                {{Name: "a\x00"}},
+	} {
+		for _, cfg := range cfgs {
+			_, err := loop.New(ctx, cfg)
+			var fields []string
+			for fault := range heed.ConfigErrors(err) {
+				fields = append(fields, fault.Field)
+			}
+			if field == "" {
+				assert.NoError(t, err, "%+v", cfg)
+			} else {
+				assert.Equal(t, []string{field}, fields, "%+v", cfg)
+			}
+		}
+	}
+}
+
+// An agent keeps the slices of its configuration as they were.
+func TestTheHostsSlicesAreCopied(t *testing.T) {
+	cfg := loop.Config{
+		Arms: []loop.Arm{{ID: "a", System: "Be brief."}}, Instruments: []string{"ci"},
+		Fallbacks: []decision.LLM{&mouth{says: "I am here."}}, Model: &mouth{err: llm.Unreachable},
+	}
+	agent, err := loop.New(ctx, cfg)
+	require.NoError(t, err)
+	cfg.Arms[0].System, cfg.Instruments[0], cfg.Fallbacks[0] = "Be long.", "ann", nil
+	a, err := agent.Answer(ctx, loop.Event{Text: "Why?", Person: "ann"})
+	require.NoError(t, err)
+	assert.Equal(t, "I am here.", a.Text)
+	assert.Equal(t, "Be brief.", a.Plan.Arm.System)
+	require.NoError(t, agent.React(ctx, a.ID, loop.Reaction{Person: "ann", Value: 1}))
+	assertField(t, "Person", agent.React(ctx, a.ID, loop.Reaction{Person: "ci", Value: 1}))
+}
+
+// A prompt has at most 12,000 characters of heed's, and a text has all of them or is left out.
+func TestTheRoomOfAPrompt(t *testing.T) {
+	for n, fits := range map[int]bool{12_000: true, 12_001: false} {
+		text := strings.Repeat("ü", n)
+		w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "a", System: " " + text + "\n"}}})
+		p, err := w.Prepare(ctx, loop.Event{Text: "Why?"})
+		require.NoError(t, err)
+		if fits {
+			assert.Equal(t, text, p.System)
+			assert.Empty(t, p.LeftOut)
+		} else {
+			assert.Empty(t, p.System)
+			assert.Equal(t, []loop.LeftOut{{What: "arm", Why: "characters"}}, p.LeftOut)
+		}
+	}
+	w := newWorld(t, loop.Config{
+		Arms:    []loop.Arm{{ID: "a", System: "Be brief."}},
+		Budget:  loop.WithRoom(loop.Budget{}, 300),
+		Lessons: loop.Lessons{Notes: []loop.Note{{ID: "n", Topic: full, Text: "See room 3."}}},
+	})
+	approved(t, w.Feedback(), "Name the ticket.")
+	p, err := w.Prepare(ctx, loop.Event{Text: full})
+	require.NoError(t, err)
+	var at []int
+	for _, text := range []string{"Be brief.", "Name the ticket.", "## Notes\n\n- See room 3."} {
+		at = append(at, strings.Index(p.System, text))
+	}
+	assert.NotContains(t, at, -1)
+	assert.True(t, slices.IsSorted(at), p.System)
+}
+
+// The errors of tools take at most 6,000 characters of a prompt.
+func TestTheRoomOfToolErrors(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	for i := range 20 {
+		w.clock.Advance(time.Second)
+		fault := fmt.Errorf("%d %s", i, strings.Repeat("x", 900))
+		require.NoError(t, second(w.Tool(ctx, "e", loop.ToolResult{Name: "sh", Err: fault, Task: "t"})))
+	}
+	p, err := w.Prepare(ctx, loop.Event{Text: "Again", Task: "t"})
+	require.NoError(t, err)
+	assert.LessOrEqual(t, len(p.System), 6000)
+	assert.Greater(t, len(p.System), 4000)
+	assert.NotEmpty(t, p.LeftOut)
+	w.cfg.Budget = loop.WithRoom(loop.Budget{}, 2000)
+	p, err = w.again().Prepare(ctx, loop.Event{Text: "Again", Task: "t"})
+	require.NoError(t, err)
+	assert.LessOrEqual(t, len(p.System), 2000)
+	assert.Greater(t, len(p.System), 900)
+}
+
+// At most twenty heuristics are candidates for an event, the most similar ones.
+func TestTwentyHeuristicsAreConsidered(t *testing.T) {
+	var all []learning.Heuristic
+	for n := range 30 {
+		all = append(all, learning.Heuristic{
+			ID: fmt.Sprint("h", n), Condition: full + strings.Repeat("!", n),
+			Action: fmt.Sprint("Do ", n),
+		})
+	}
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: all}})
+	p, err := w.Prepare(ctx, loop.Event{Text: full})
+	require.NoError(t, err)
+	require.Len(t, p.Candidates, 20)
+	assert.Equal(t, "h0", p.Candidates[0].HeuristicID)
+	assert.InDelta(t, 1, p.Candidates[0].Similarity, 1e-9)
+}
+
+// A plan is kept for an hour, to the last moment of it.
+func TestAPlanIsKeptForAnHour(t *testing.T) {
+	w := newWorkshop(t)
+	require.NoError(t, w.KeepPlan(ctx, "kim", w.plan))
+	w.clock.Advance(time.Hour - time.Microsecond)
+	require.NoError(t, second(w.KeptPlan(ctx, "kim", "p")))
+	w.clock.Advance(time.Microsecond)
+	require.ErrorIs(t, second(w.KeptPlan(ctx, "kim", "p")), heed.ErrNotFound)
+}
+
+// An answer waits for a second, at the most, for the record of a model's health.
+func TestAnAnswerDoesNotWaitForTheHealthOfModels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sea := &tide{Store: new(memstore.Store)}
+		var failed []string
+		agent, err := loop.New(ctx, loop.Config{
+			Store: sea, RequireStore: true, Model: decision.LLMFunc(
+				func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+					sea.out = true
+					return decision.LLMResponse{}, llm.Unreachable
+				}),
+			Observer: func(_ context.Context, n heed.Notice) {
+				if f, is := n.(heed.Failed); is {
+					failed = append(failed, f.What)
+				}
+			},
+		})
+		require.NoError(t, err)
+		began := time.Now()
+		for range 3 {
+			sea.out = false
+			_, err := agent.Answer(ctx, loop.Event{Text: "Why?"})
+			require.NoError(t, err)
+		}
+		assert.Equal(t, time.Second, time.Since(began))
+		assert.Contains(t, failed, "store the availability of model")
+		assert.Equal(t, 1, sea.calls)
+	})
+}
+
+// Events find the notes and heuristics of their domain, and those of none.
+func TestWhatADomainHas(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{
+			{ID: "h", Condition: full, Action: "a"},
+			{ID: "hd", Domain: "d", Condition: full, Action: "b"},
+			{ID: "hx", Domain: "x", Condition: full, Action: "c"},
+		},
+		Notes: []loop.Note{
+			{ID: "n", Topic: full, Text: "1"}, {ID: "nd", Domain: "d", Text: full},
+			{ID: "nx", Domain: "x", Topic: full, Text: "3"},
+		},
+	}})
+	for domain, want := range map[string][]string{
+		"": {"h", "n"}, "d": {"hd", "h", "nd", "n"}, "x": {"hx", "h", "nx", "n"}, "y": {"h", "n"},
+	} {
+		p, err := w.Prepare(ctx, loop.Event{Text: full, Domain: domain})
+		require.NoError(t, err)
+		var got []string
+		for _, c := range p.Candidates {
+			got = append(got, c.HeuristicID)
+		}
+		for _, n := range p.Notes {
+			got = append(got, n.ID)
+		}
+		assert.Equal(t, want, got, domain)
+	}
+}
+
+// A similarity that counts wrong, or an embedder that fails, is an error that names it.
+func TestASimilarityAtFault(t *testing.T) {
+	away := errors.New("away")
+	for want, similarity := range map[string]heed.Similarity{
+		"the similarity has 0 numbers for 1 texts": noNumbers{},
+		"away": heed.Embedder(func(context.Context, []string) ([][]float32, error) {
+			return nil, away
+		}),
+	} {
+		w := newWorld(t, loop.Config{
+			Tuning:  loop.Tuning{Similarity: similarity},
+			Lessons: loop.Lessons{Notes: []loop.Note{{ID: "n", Text: "Room 3."}}},
+		})
+		for range 2 {
+			err := second(w.Prepare(ctx, loop.Event{Text: full}))
+			require.ErrorContains(t, err, "loop: prepare: ")
+			require.ErrorContains(t, err, want)
+		}
+	}
+}
+
+type noNumbers struct{}
+
+func (noNumbers) Similar(context.Context, string, []string) ([]float64, error) { return nil, nil }
+
+// Lessons are counted as they are: new, changed, without evidence, missing, taken out.
+func TestWhatTeachingDid(t *testing.T) {
+	h := func(id, action string, initial float64) learning.Heuristic {
+		return learning.Heuristic{ID: id, Condition: "c " + id, Action: action, Initial: initial}
+	}
+	n := func(id, text string) loop.Note { return loop.Note{ID: id, Text: text} }
+	w := newWorld(t, loop.Config{})
+	for i, step := range []struct {
+		lessons loop.Lessons
+		want    loop.Taught
+	}{
+		{loop.Lessons{}, loop.Taught{}},
+		{loop.Lessons{Heuristics: []learning.Heuristic{h("a", "A", 0), h("b", "B", 0)},
+			Notes: []loop.Note{n("x", "X"), n("y", "Y")}}, loop.Taught{New: 4}},
+		{loop.Lessons{Heuristics: []learning.Heuristic{h("a", "A", 0), h("b", "B", 0)},
+			Notes: []loop.Note{n("x", "X"), n("y", "Y")}}, loop.Taught{}},
+		{loop.Lessons{Heuristics: []learning.Heuristic{h("a", "A", 0.5), h("b", "B2", 0)},
+			Notes: []loop.Note{n("x", "X2")}}, loop.Taught{Changed: 3, Restarted: []string{"b"},
+			Missing: []string{"note y"}}},
+		{loop.Lessons{}, loop.Taught{}},
+		{loop.Lessons{Heuristics: []learning.Heuristic{h("b", "B", 0)}}, loop.Taught{Changed: 1,
+			Missing: []string{"heuristic a", "note x", "note y"}}},
+		{loop.Lessons{Only: true, Heuristics: []learning.Heuristic{h("b", "B", 0)},
+			Notes: []loop.Note{n("y", "Y")}}, loop.Taught{
+			Removed: []string{"heuristic a", "note x"}}},
+		{loop.Lessons{Only: true, Heuristics: []learning.Heuristic{h("a", "A", 0.5)}},
+			loop.Taught{New: 1, Removed: []string{"heuristic b", "note y"}}},
+		{loop.Lessons{Only: true}, loop.Taught{Removed: []string{"heuristic a"}}},
+		{loop.Lessons{Only: true}, loop.Taught{}},
+	} {
+		w.clock.Advance(time.Second)
+		got, err := w.Teach(ctx, step.lessons)
+		require.NoError(t, err)
+		slices.Sort(got.Missing)
+		slices.Sort(got.Removed)
+		assert.Equal(t, step.want, got, "step %d", i)
+	}
+	p, err := w.Prepare(ctx, loop.Event{Text: "c a"})
+	require.NoError(t, err)
+	assert.Empty(t, p.Candidates)
+	assert.Empty(t, p.Notes)
+}
+
+// A lesson that can't be stored is named, with the field at fault if there is one. The lessons
+// before it are kept.
+func TestALessonThatIsRefused(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	_, err := w.Teach(ctx, loop.Lessons{Heuristics: []learning.Heuristic{
+		rotating, {ID: "b", Condition: "c", Action: "a", Domain: strings.Repeat("d", 2000)},
+	}})
+	assertField(t, "Heuristics[1].Domain", err)
+	require.NoError(t, second(w.Learning().Standing(ctx, "rotate")))
+	require.NoError(t, second(w.Teach(ctx, loop.Lessons{Notes: []loop.Note{{ID: "n", Text: "N"}}})))
+	damage(t, w.store, "loop.note", store.IDOf("n"))
+	_, err = w.Teach(ctx, loop.Lessons{Heuristics: []learning.Heuristic{rotating}})
+	require.ErrorIs(t, err, heed.ErrDamaged)
+}
+
+// An agent that runs sweeps until its context ends.
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var swept int
+		agent, err := loop.New(ctx, loop.Config{
+			Model: &mouth{says: "So."}, Observer: func(_ context.Context, n heed.Notice) {
+				if _, is := n.(heed.Swept); is {
+					swept++
+				}
+			},
+		})
+		require.NoError(t, err)
+		require.NoError(t, second(agent.Answer(ctx, loop.Event{Text: "Why?"})))
+		within, cancel := context.WithTimeout(ctx, 90*time.Second)
+		defer cancel()
+		require.NoError(t, agent.Run(within))
+		assert.Equal(t, 1, swept)
+	})
+}

@@ -1,0 +1,138 @@
+package loop
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/winner"
+	"github.com/heedhq/heed/store"
+)
+
+// outcomes returns the sums of so many answers, of which some succeeded.
+func outcomes(n, good float64) sums {
+	return sums{success: evidence.Sums{Mass: n, Squares: n, Reward: good, RewardSquares: good}}
+}
+
+// The variance between groups of sessions is compared with the variance of independent answers, and
+// the wider side counts. A side whose answers are all alike has none.
+func TestHowAlikeSessionsAre(t *testing.T) {
+	for name, test := range map[string]struct {
+		rows table
+		wide float64
+	}{
+		"none": {table{}, 1},
+		"groups of one success": {table{
+			"1": {outcomes(10, 10), outcomes(1, 1)}, "2": {outcomes(10, 0), outcomes(1, 1)},
+		}, 50. / 5 * 64 / 63}, // each group is 5 off, and the answers' sum of squares is 5
+		"the other side": {table{
+			"1": {outcomes(1, 1), outcomes(4, 4)}, "2": {outcomes(1, 1), outcomes(4, 0)},
+		}, 8. / 2 * 64 / 63},
+		"groups of half": {table{
+			"1": {outcomes(10, 5), outcomes(0, 0)}, "2": {outcomes(10, 5), outcomes(0, 0)},
+		}, 1},
+	} {
+		of, wide := test.rows.compared()
+		assert.InDelta(t, test.wide, wide, 1e-9, name)
+		if len(test.rows) > 0 {
+			assert.Positive(t, of[0].Mass, name)
+		}
+	}
+}
+
+// The strata count by their numbers of outcomes. A stratum with one side alone is left out.
+func TestStrataOfAGain(t *testing.T) {
+	all := [3]sums{outcomes(100, 50), outcomes(30, 3), outcomes(7, 7)}
+	half := table{"1": {outcomes(40, 30), outcomes(20, 10)}}
+	tenth := table{"1": {outcomes(30, 27), outcomes(10, 2)}}
+	alone := table{"1": {outcomes(0.5, 0.5), outcomes(50, 50)}}
+	g, wide := whole(map[string]table{"0.5": half, "0.1": tenth, "1": alone}, &all)
+	assert.InDelta(t, (60*0.75+40*0.9)/100, g.Learned.Success, 1e-9)
+	assert.InDelta(t, (60*0.5+40*0.2)/100, g.Control.Success, 1e-9)
+	assert.InDelta(t, 1, g.Alone.Success, 1e-9)
+	assert.Equal(t, []float64{100, 30, 7},
+		[]float64{g.Learned.Outcomes, g.Control.Outcomes, g.Alone.Outcomes})
+	var low, high float64
+	for n, rows := range map[float64]table{60: half, 40: tenth} {
+		of, w := rows.compared()
+		from, to := winner.Difference(of[0], of[1], w, 0.1/3)
+		low, high = low+n*from/100, high+n*to/100
+	}
+	assert.InDelta(t, low, g.Low, 1e-9)
+	assert.InDelta(t, high, g.High, 1e-9)
+	assert.InDelta(t, 1, wide, 1e-9)
+
+	spread := table{"1": {outcomes(10, 10), outcomes(5, 5)}, "2": {outcomes(10, 0), outcomes(5, 0)}}
+	_, wide = whole(map[string]table{"0.5": half, "0.1": spread}, &all)
+	assert.InDelta(t, 50./5*64/63, wide, 1e-9)
+	g, wide = whole(map[string]table{"1": alone}, &all)
+	assert.Equal(t, []float64{-1, 1, 1}, []float64{g.Low, g.High, wide})
+	assert.InDelta(t, 0.5, g.Learned.Success, 1e-9)
+	assert.InDelta(t, 0.1, g.Control.Success, 1e-9)
+}
+
+// A cell is added to the side and the sum that its name has, and taken away with a minus. Rows come
+// by their outcomes.
+func TestTablesOfAGain(t *testing.T) {
+	rows := make(table)
+	add := func(row, name string, reward float64) {
+		p := evidence.Part{Cell: evidence.Cell{Name: name}}
+		p.Tally.Add(2, 1, reward, 0)
+		rows.add(row, &p)
+	}
+	for _, name := range []string{"learned", "learned", "learned-", "control", "alone", "other",
+		"learned answers", "learned cost", "learned seconds", "control answers"} {
+		add("b", name, 0.5)
+	}
+	add("a", "learned", 1)
+	add("c", "alone", 0)
+	add("c", "alone", 0)
+	add("d", "control", 1)
+	parts := rows.parts()
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.Name)
+		assert.Equal(t, []float64{-1, 1}, []float64{p.Low, p.High})
+	}
+	assert.Equal(t, []string{"b", "c", "a", "d"}, names)
+	assert.Equal(t, Measured{
+		Outcomes: 2, Success: 0.5, Answers: 2, Calls: 0.5, Cost: 1, Seconds: 1,
+	}, parts[0].Learned)
+	assert.Equal(t, Measured{Outcomes: 2, Success: 0.5, Answers: 2, Calls: 0.5}, parts[0].Control)
+	assert.Equal(t, Measured{Outcomes: 4}, parts[1].Alone)
+	assert.Equal(t, []GainPart{}, table{}.parts())
+}
+
+// What waits for a sweep is bounded, and so is what one sweep looks at.
+func TestWhatWaitsForASweepIsBounded(t *testing.T) {
+	var c changes
+	for n := range mostTouched + 10 {
+		c.touch(&answer.Answer{
+			Choice: &answer.Choice{Category: fmt.Sprintf("%06d", n)},
+			Fires:  []answer.Fire{{Heuristic: fmt.Sprintf("%06d", n)}},
+		})
+		c.incident(store.AuditEntry{ID: fmt.Sprint(n)})
+	}
+	assert.Len(t, c.segments, mostTouched)
+	assert.Len(t, c.heuristics, mostTouched)
+	segments, heuristics, incidents := c.take()
+	require.Len(t, incidents, mostTouched)
+	assert.Equal(t, fmt.Sprint(mostTouched-1), incidents[mostTouched-1].ID)
+	require.Len(t, segments, mostTurned)
+	require.Len(t, heuristics, mostTurned)
+	assert.Equal(t, "000000", heuristics[0])
+	_, heuristics, incidents = c.take()
+	assert.Equal(t, "000064", heuristics[0], "the rest waits for the next sweep")
+	assert.Empty(t, incidents)
+	c.incident(make([]store.AuditEntry, mostTouched+1)...)
+	assert.Len(t, c.incidents, mostTouched)
+	c = changes{}
+	c.touch(&answer.Answer{})
+	segments, heuristics, _ = c.take()
+	assert.Empty(t, segments)
+	assert.Empty(t, heuristics)
+}
