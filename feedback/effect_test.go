@@ -102,6 +102,8 @@ func TestEffectStatuses(t *testing.T) {
 	}
 	assert.Greater(t, measured(t, 31*day, [2]int{32, 100}, [2]int{18, 100}).Certainty, 0.98)
 	assert.InDelta(t, 0.5, measured(t, 31*day, [2]int{20, 100}, [2]int{20, 100}).Certainty, 1e-6)
+	// Of Beta(9, 1) and Beta(5, 5): 1 − 13!·9!/(18!·4!).
+	assert.InDelta(t, 67./68, measured(t, 31*day, [2]int{8, 8}, [2]int{4, 8}).Certainty, 1e-6)
 }
 
 func TestRecurrenceIsWhatARuleIsJudgedBy(t *testing.T) {

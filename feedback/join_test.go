@@ -166,3 +166,22 @@ func TestJoinAndSplitAreRefused(t *testing.T) {
 	_, err = w.Join(ctx, by("cleo", "d1"), "d2")
 	assert.Equal(t, "ineligible", feedback.Refusal(err), "its approvers have seen it there")
 }
+
+// A join writes only the corrections that it changes.
+func TestAJoinLeavesTheOthersAlone(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	w.says("ann", long)
+	w.says("bob", long)
+	w.says("dan", "cut it down to one page")
+	before := w.get("d1")
+	require.Equal(t, feedback.GeneralizableHigh, before.Class)
+	r, err := w.Join(ctx, order("d3"), "d2")
+	require.NoError(t, err)
+	require.Equal(t, before.Cluster, r.Cluster)
+	assert.Equal(t, before, w.get("d1"))
+	_, err = w.Split(ctx, order("d3"))
+	require.NoError(t, err)
+	_, err = w.Join(ctx, order("d3"), "d1")
+	require.NoError(t, err)
+	assert.Equal(t, before, w.get("d1"), "only the one that was taken out knows that")
+}

@@ -636,6 +636,12 @@ func TestPendingProposalsAreCapped(t *testing.T) {
 	w.clock.advance(7 * day)
 	w.propose("paul", rule("Later")) // those whose time is over make room
 
+	w = newWorld(t, feedback.Config{Gate: feedback.Gate{Pending: 38}}) // a twentieth is one
+	w.propose("paul", rule("Say why"))
+	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: rule("Name the owner"), Actor: "paul",
+		Reason: "more"})
+	assert.ErrorIs(t, err, feedback.ErrFull, "of one person")
+
 	w = newWorld(t, feedback.Config{Gate: feedback.Gate{Pending: 3}})
 	for i := range 3 {
 		w.propose(fmt.Sprint("p", i), rule(fmt.Sprint("Part ", i), fmt.Sprint("agent", i)))
@@ -772,6 +778,35 @@ func TestLargeClustersAreWorded(t *testing.T) {
 	d, err := feedback.Representative(ctx, cluster)
 	require.NoError(t, err)
 	assert.Equal(t, long, d.Text)
+}
+
+// Rules that are just alike enough are consolidated.
+func TestConsolidateFromTheThresholdOn(t *testing.T) {
+	for score, want := range map[float64]int{0.8: 1, 0.79: 0} {
+		w := newWorld(t, feedback.Config{Similarity: topics{"x": score}})
+		w.activate(rule("x: name owners"))
+		w.activate(rule("x: whoever holds it is shown"))
+		opened, err := w.rules.Consolidate(ctx)
+		require.NoError(t, err)
+		assert.Len(t, opened, want, score)
+	}
+}
+
+// Pinning a rule puts no words into a prompt, so what contradicts the rule is no conflict of it.
+func TestPinningHasNoDispute(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	r := w.activate(rule("Always name the database"))
+	w.says("ann", "Never name the database")
+	d := r.Draft
+	for change, want := range map[string]int{feedback.Pin: 0, "": 2} {
+		d.Change, d.Of = change, ""
+		if change != "" {
+			d.Of = r.ID
+		}
+		conflicts, err := w.rules.Conflicts(ctx, d)
+		require.NoError(t, err)
+		assert.Len(t, conflicts, want, change)
+	}
 }
 
 func TestConsolidate(t *testing.T) {

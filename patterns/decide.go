@@ -3,6 +3,7 @@ package patterns
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -30,28 +31,30 @@ func (r *Recorder) Deprecate(ctx context.Context, id PatternID, by By) (Transiti
 // because the person should see its record first, and reset it.
 func (r *Recorder) override(ctx context.Context, id PatternID, by By, action string,
 	to string) (Transition, error) {
-	return r.decide(ctx, id, by, action, func(d *draft, p *Pattern, t *evidence.Tally) (string,
-		error) {
+	return r.decide(ctx, id, by, action, func(d *draft, p *Pattern) error {
 		if p.Override == to {
-			return "", errDone
+			return errDone
 		}
-		r.advance(p, t, d.now)
+		t := d.tallies[p.ID]
+		r.advance(p, &t, d.now)
 		if to == proven && (p.State == deprecated || p.State == inverted) {
-			return "", store.Final(fmt.Errorf("%w: the pattern is %s: reset it first",
+			return store.Final(fmt.Errorf("%w: the pattern is %s: reset it first",
 				heed.ErrConflict, p.State))
 		}
 		p.Override, p.By = to, by
-		return by.Reason, nil
+		return nil
 	})
 }
 
+var errDone = errors.New("done")
+
 // decide makes a change that somebody wants, in one commit with its audit entry. If the change
-// returns errDone, decide does not store it. An anti-pattern is a warning in any case, so its
+// returns errDone, decide does not write. An anti-pattern is a warning in any case, so its
 // pattern is what a person decides on. The id of the audit entry follows from the transition, so a
 // step that runs twice has one entry.
 func (r *Recorder) decide(
 	ctx context.Context, id PatternID, by By, action string,
-	change func(*draft, *Pattern, *evidence.Tally) (string, error),
+	change func(*draft, *Pattern) error,
 ) (Transition, error) {
 	err := cmp.Or(by.validate(), valid.Names(maxID, "ID", string(id)))
 	if err != nil {
@@ -67,16 +70,20 @@ func (r *Recorder) decide(
 			return valid.Input("Pattern",
 				"is an anti-pattern: decide on the pattern that it was made of")
 		}
-		err := d.settle(id, by.Actor, func(p *Pattern, t *evidence.Tally) (string,
-			error) {
-			return change(d, p, t)
-		})
+		wanted := p.clone()
+		switch err := change(d, &wanted); {
+		case errors.Is(err, errDone):
+			return nil
+		case err != nil:
+			return err
+		}
+		d.settle(wanted, by.Actor, by.Reason)
 		for _, done := range d.Transitions {
 			d.tx.Put(r.audit(done.ID, done.At, by, action, string(id), map[string]string{
 				"from": done.From, "to": done.To,
 			}))
 		}
-		return err
+		return nil
 	})
 	if err != nil || len(d.Transitions) == 0 {
 		return Transition{}, failed(action, err)
@@ -136,8 +143,8 @@ func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, e
 		action = "restore"
 	}
 	return r.decide(ctx, reset.Pattern, reset.By, action,
-		func(d *draft, p *Pattern, t *evidence.Tally) (string, error) {
-			before := p.clone()
+		func(d *draft, p *Pattern) error {
+			before, t := p.clone(), d.tallies[p.ID]
 			p.Override, p.By = "", By{}
 			if !reset.KeepEvidence {
 				p.State, p.Twin = candidate, ""
@@ -145,16 +152,16 @@ func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, e
 			}
 			after := p.clone()
 			if reset.KeepEvidence {
-				r.advance(&after, t, d.now)
+				r.advance(&after, &t, d.now)
 			}
 			if reflect.DeepEqual(before, after) && (reset.KeepEvidence || t.N() == 0) {
-				return "", errDone
+				return errDone
 			}
 			if !reset.KeepEvidence {
 				d.tx.Add(store.Batch{Reset: []evidence.Cell{r.patternCell(p.ID)}})
-				*t = evidence.Tally{}
+				delete(d.tallies, p.ID)
 			}
-			return reset.By.Reason, nil
+			return nil
 		})
 }
 

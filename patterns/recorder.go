@@ -259,13 +259,9 @@ func (d *draft) credit(e *Entry, one evidence.Observation, named []PatternID) er
 		if class != neutral {
 			d.observe(id, one)
 		}
-		err := d.settle(id, "", func(p *Pattern, t *evidence.Tally) (string, error) {
-			p.addExample(o.Task)
-			return "", nil
-		})
-		if err != nil {
-			return err
-		}
+		p := d.edited(id)
+		p.addExample(o.Task)
+		d.settle(p, "", "")
 	}
 	return nil
 }
@@ -417,7 +413,8 @@ func (r *Recorder) Rate(ctx context.Context, rating Rating) (Recorded, error) {
 			return err
 		}
 		d.observe(roots[0], one)
-		return d.settle(roots[0], "", unedited)
+		d.settle(d.edited(roots[0]), "", "")
+		return nil
 	})
 	if err != nil {
 		return Recorded{}, failed("rate", err)

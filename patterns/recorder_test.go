@@ -278,6 +278,7 @@ func TestStandingsQuery(t *testing.T) {
 	for range 20 {
 		w.record(good("p"))
 	}
+	w.clock.Advance(time.Second)
 	w.record(good("q"))
 	w.clock.Advance(91 * day)
 	named := func(q patterns.PatternQuery) (ids []patterns.PatternID) {
@@ -293,8 +294,18 @@ func TestStandingsQuery(t *testing.T) {
 	assert.Equal(t, []patterns.PatternID{"p"}, named(
 		patterns.PatternQuery{State: patterns.Established}))
 	assert.Equal(t, []patterns.PatternID{"p", "q"}, named(patterns.PatternQuery{Positive: true}))
-	_, err := w.Standing(ctx, "none")
-	assert.ErrorIs(t, err, heed.ErrNotFound)
+	w.record(good("p"))
+	assert.Equal(t, []patterns.PatternID{"p", "q"}, named(patterns.PatternQuery{}),
+		"in the order in which they were defined, and not in that of their changes")
+	for id, want := range map[string]error{"none": heed.ErrNotFound,
+		strings.Repeat("x", 512): heed.ErrNotFound} {
+		_, err := w.Standing(ctx, patterns.PatternID(id))
+		assert.ErrorIs(t, err, want)
+	}
+	for _, id := range []string{"", strings.Repeat("x", 513)} {
+		_, err := w.Standing(ctx, patterns.PatternID(id))
+		assertInputError(t, err, "ID")
+	}
 }
 
 func TestRank(t *testing.T) {
@@ -332,6 +343,11 @@ var zero float64
 func TestConfigFaults(t *testing.T) {
 	_, err := patterns.New(ctx, patterns.Config{})
 	assert.Equal(t, []string{"Store"}, fields(err))
+	for size, refused := range map[int]bool{256: false, 257: true} {
+		_, err = patterns.New(ctx, patterns.Config{Store: &memstore.Store{},
+			Name: strings.Repeat("x", size)})
+		assert.Equal(t, refused, err != nil, size)
+	}
 	_, err = patterns.New(ctx, patterns.Config{
 		Store: &memstore.Store{}, Name: "a\x00", HalfLife: -1,
 		Approaches: []patterns.Approach{

@@ -2,7 +2,6 @@ package patterns
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -123,24 +122,17 @@ func (d *draft) observe(id PatternID, o evidence.Observation) {
 	d.put(p)
 }
 
-// An edit changes a pattern. It returns a cause if the change is a transition by itself, and
-// errDone if no change is needed.
-type edit func(p *Pattern, t *evidence.Tally) (cause string, err error)
+// edited returns a copy of a pattern to change. The caller passes it to [draft.settle].
+func (d *draft) edited(id PatternID) Pattern {
+	p, _ := d.pattern(id)
+	return p.clone()
+}
 
-// unedited leaves all to the evidence.
-func unedited(*Pattern, *evidence.Tally) (string, error) { return "", nil }
-
-var errDone = errors.New("done")
-
-// settle edits a pattern, and brings it in line with its evidence. It runs after the evidence was
-// added, and writes only what differs.
-func (d *draft) settle(id PatternID, actor string, change edit) error {
-	before, _ := d.pattern(id)
-	p, t := before.clone(), d.tallies[id]
-	cause, err := change(&p, &t)
-	if err != nil {
-		return err
-	}
+// settle brings a pattern in line with its evidence. It runs after the evidence was added, and
+// writes only what differs. cause is set if what the caller changed is a transition by itself.
+func (d *draft) settle(p Pattern, actor, cause string) {
+	before, _ := d.pattern(p.ID)
+	t := d.tallies[p.ID]
 	if because := d.r.advance(&p, &t, d.now); cause == "" {
 		cause = because
 	} else if because != "" {
@@ -154,25 +146,20 @@ func (d *draft) settle(id PatternID, actor string, change edit) error {
 	}
 	if cause != "" {
 		done := Transition{
-			d.tx.ID(d.r.cfg.NewID), id, before.State, p.State, stored(d.now), actor, cause,
+			d.tx.ID(d.r.cfg.NewID), p.ID, before.State, p.State, stored(d.now), actor, cause,
 		}
 		d.Transitions = append(d.Transitions, done)
 		d.r.kinds.transitions.Put(d.tx, done, store.Once)
 	}
-	return nil
 }
 
-// change runs a step about some patterns, and returns what became of it. If do returns errDone, the
-// step does not write.
+// change runs a step about some patterns, and returns what became of it.
 func (r *Recorder) change(
 	ctx context.Context, ids []PatternID, do func(d *draft) error,
 ) (d *draft, err error) {
 	err = store.Do(ctx, r.cfg.Store, func(tx *store.Tx) (err error) {
 		if d, err = r.draft(tx, ids); err == nil {
 			err = do(d)
-		}
-		if errors.Is(err, errDone) {
-			return nil
 		}
 		return err
 	})

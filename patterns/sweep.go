@@ -54,7 +54,8 @@ func (r *Recorder) sweep(ctx context.Context, now time.Time) (changed int, err e
 		}
 		_, err := r.change(ctx, []PatternID{id}, func(d *draft) error {
 			d.now = now
-			return d.settle(id, "", unedited)
+			d.settle(d.edited(id), "", "")
+			return nil
 		})
 		if err != nil {
 			return changed, err

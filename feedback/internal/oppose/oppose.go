@@ -279,8 +279,8 @@ func Exchanged(x, y Reading) bool {
 }
 
 // hasMoreThan reports whether a text has a word that the other one lacks in all its forms. Single
-// characters of dense scripts do not count, because a word has several. Words of place, such as
-// "in", count in their exact form, because they change what is demanded.
+// characters of dense scripts do not count, because a word has several. Words of place and time,
+// such as "under", count in their exact form, because they change what is demanded.
 func (r *Reading) hasMoreThan(o Reading) bool {
 	return slices.ContainsFunc(r.tokens, func(t token) bool {
 		switch {

@@ -85,6 +85,10 @@ func TestOpposeNamesTheReason(t *testing.T) {
 		{"garde ce qu'ann veut", "garde ce qu'elle veut", oppose.Words},
 		{"open the door, enable logs and disable caches",
 			"open the door, enable caches and disable logs", oppose.Meaning},
+		{"open the door, close the window", "close the window", oppose.Way("")},
+		{"the report must name owners", "name owners in the report", oppose.Way("")},
+		{"the report must name owners", "name owners the report", oppose.Way("")},
+		{"round prices", "ship parcels", oppose.Way("")},
 		{"add caches", "adding caches", oppose.Way("")},
 		{"keep logs for a day", "keep logs for days", oppose.Way("")},
 		{"push it to GitHub", "push it to GitLab", oppose.Names},
@@ -185,6 +189,42 @@ func TestTextsOf250WordsAreCompared(t *testing.T) {
 	text := strings.Repeat("cache ", 249)
 	assert.False(t, oppose.Exchanged(oppose.Read(text+"logs"), oppose.Read(text+"log")))
 	assert.True(t, oppose.Exchanged(oppose.Read(text+"cache logs"), oppose.Read(text+"cache log")))
+}
+
+// More than 200 pairs of relations are not compared, so that such texts are only the same as
+// themselves.
+func TestTextsOf200RelationsAreCompared(t *testing.T) {
+	const one = "ship before noon"
+	assert.Empty(t, oppose.Find(one, strings.Repeat("before ", 200)))
+	assert.Equal(t, oppose.Words, oppose.Find(one, strings.Repeat("before ", 201)))
+}
+
+// Texts have the same words if they have each as often, in any form and order. What is exchanged is
+// a word of each that the other lacks.
+func TestSameAndExchangedWords(t *testing.T) {
+	long := strings.Repeat("word ", 251)
+	for _, test := range []struct {
+		a, b            string
+		same, exchanged bool
+	}{
+		{"name the owner", "name the owner", true, false},
+		{"name the owner", "the owners are named", true, false},
+		{"name the owner", "the owner, please, name it", true, false},
+		{"name the owner", "name the owner and the team", false, false},
+		{"name the owner of the owner", "name the owner", false, false},
+		{"name the owner", "name the team", false, true},
+		{"ship before noon", "ship after noon", false, true},
+		{"dessus", "dessous", false, false},
+		{long + "end", "end " + long, false, true},
+		{long, long, true, false},
+	} {
+		a, b := oppose.Read(test.a), oppose.Read(test.b)
+		for range 2 {
+			assert.Equal(t, test.same, oppose.SameWords(a, b), "%s, %s", test.a, test.b)
+			assert.Equal(t, test.exchanged, oppose.Exchanged(a, b), "%s, %s", test.a, test.b)
+			a, b = b, a
+		}
+	}
 }
 
 func TestTopic(t *testing.T) {
