@@ -204,14 +204,18 @@ func (m *Module) standingsIn(tx *store.Tx, heuristicIDs ...string) (map[string]S
 		return nil, err
 	}
 	cells = nil
+	now := evidence.InstantOf(m.cfg.Now())
 	all := make(map[string]Standing, len(heuristicIDs))
 	for _, id := range heuristicIDs {
 		a := l.accounts[id]
 		if _, twice := all[id]; a == nil || a.heuristic.Revision == 0 || twice {
 			continue
 		}
-		all[id] = m.standing(a)
-		cells = m.answerCells(cells, id, a.heuristic.Value.Edition)
+		b, h := m.believe(a), a.heuristic
+		s := Standing{Heuristic: heuristicOf(h), Pin: h.Value.pin()}
+		s.Confidence, _ = b.confidence(a.parts, now)
+		all[id] = s
+		cells = m.answerCells(cells, id, h.Value.Edition)
 	}
 	var s store.Snapshot
 	if err := tx.Read(&s, cells, nil); err != nil {
@@ -242,14 +246,6 @@ func (s *Standing) add(p *evidence.Part) {
 		s.Successes += p.Tally.Positive.N
 		s.Failures += p.Tally.Negative.N
 	}
-}
-
-// standing returns a standing without the counts of answers, which are in other cells.
-func (m *Module) standing(a *account) Standing {
-	b := m.believe(a)
-	s := Standing{Heuristic: heuristicOf(a.heuristic), Pin: a.heuristic.Value.pin()}
-	s.Confidence, _ = b.confidence(a.parts, evidence.InstantOf(m.cfg.Now()))
-	return s
 }
 
 // An Explanation lists the evidence that made a confidence.

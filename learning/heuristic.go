@@ -165,7 +165,7 @@ func (m *Module) Restart(
 		return Heuristic{}, err
 	}
 	h.Since = m.orNow(time.Time{})
-	b, r := store.Batch{Policies: m.policies}, a.heuristic.Value
+	b, r := store.Batch{Policies: m.policies()}, a.heuristic.Value
 	for _, edition := range r.reword(h, a.heuristic.Revision) {
 		b.Reset = append(b.Reset, m.versionCells(h.ID, edition)...)
 	}

@@ -62,10 +62,10 @@ func (k *kinds) all() []store.Kind {
 	}
 }
 
-// policies defines how the cells are kept. Counts do not fade.
-func (k *kinds) policies(p evidence.Policy) map[string]evidence.Policy {
-	counts := evidence.Policy{ByOrigin: p.ByOrigin}
+// policies returns how the cells are kept. Counts do not fade.
+func (m *Module) policies() map[string]evidence.Policy {
+	p := m.cfg.policy()
 	return map[string]evidence.Policy{
-		k.heuristic: p, k.people: p, k.fire: counts,
+		m.kinds.heuristic: p, m.kinds.people: p, m.kinds.fire: {ByOrigin: p.ByOrigin},
 	}
 }

@@ -233,7 +233,7 @@ func (l *ledger) later() {
 func (l *ledger) flush() error {
 	l.pending = false
 	if b := &l.batch; len(b.Observations)+len(b.Retract)+len(b.Withdraw) > 0 {
-		b.Policies = l.m.policies
+		b.Policies = l.m.policies()
 		l.tx.Add(*b)
 		l.batch = store.Batch{}
 		clear(l.added)

@@ -27,7 +27,6 @@ type Module struct {
 	cfg       Config
 	agreement agreement // changed by tests only
 	kinds     kinds
-	policies  map[string]evidence.Policy
 	phrases   []string // of the outcomes of all expectations
 	watch     *watch.Watch
 	known     known

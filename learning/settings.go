@@ -46,7 +46,6 @@ func New(ctx context.Context, cfg Config) (_ *Module, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m.policies = m.kinds.policies(m.cfg.policy())
 	return m, nil
 }
 
@@ -67,7 +66,6 @@ func Open(ctx context.Context, cfg Config) (_ *Module, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m.policies = m.kinds.policies(m.cfg.policy())
 	return m, nil
 }
 
@@ -90,7 +88,7 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Module, 
 		err = c.Rebuild(ctx, m.cfg.Store, store.AuditEntry{
 			At: m.orNow(time.Time{}), Actor: actor, Action: m.cfg.Name + ".rebuild", Subject: c.Name,
 			Reason: reason, Details: map[string]string{"HalfLife": m.cfg.HalfLife.String()},
-		}, m.kinds.policies(m.cfg.policy()))
+		}, m.policies())
 	}
 	if err != nil {
 		return nil, err
