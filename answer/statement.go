@@ -60,9 +60,9 @@ type Statement struct {
 	// locked, or had another wording. They still count, until the source states something else.
 	Kept []Credit `json:"kept,omitempty"`
 
-	// ID is set by package strategy for an outcome, and by package learning for a signal that the
-	// host made. Statements with different IDs do not replace each other. Sure is the confidence of
-	// an outcome, times its share if package strategy received it directly, in (0, 1]; 0 means 1.
+	// ID is set by package strategy for an outcome. Statements with different IDs do not replace each
+	// other. Sure is the confidence of an outcome, times its share if package strategy received it
+	// directly, in (0, 1]; 0 means 1.
 	ID   string  `json:"id,omitempty"`
 	Sure float64 `json:"sure,omitempty"`
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/heedhq/heed/answer"
@@ -161,10 +159,8 @@ func (m *Module) checkSignal(s *Signal, o *Origin) error {
 		valid.Names(evidence.MaxText, "HeuristicID", s.HeuristicID))
 }
 
-// Apply counts a signal that the host made. Signals of the same origin ID count once. If the signal
-// names an event, and its channel is not one of the implicit ones, it becomes a statement about
-// that answer: like a judgement, it takes precedence over silence and other implicit signals. It
-// counts for the heuristic alone, not for an arm.
+// Apply counts a signal that is about no answer in particular. Signals of the same origin ID count
+// once.
 func (m *Module) Apply(ctx context.Context, s Signal, o Origin) (_ Change, err error) {
 	defer doing("apply", &err)
 	o.At = m.orNow(o.At)
@@ -182,56 +178,16 @@ func (m *Module) Apply(ctx context.Context, s Signal, o Origin) (_ Change, err e
 		e.cell = cellSilence
 	}
 	change := new(Change)
-	if s.EventID == "" || strings.HasPrefix(s.Channel, "implicit_") {
-		err = store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
-			of, l := *e, m.ledger(tx)
-			if err := l.read(s.HeuristicID); err != nil {
-				return err
-			}
-			change = &of.change
-			return l.count(&of)
-		})
-	} else {
-		err = m.step(ctx, s.EventID, s.HeuristicID, func(tx *store.Tx, a *answer.Answer) (err error) {
-			of := *e
-			change, err = m.applyIn(tx, a, &of, o.ID)
+	err = store.Do(ctx, m.cfg.Store, func(tx *store.Tx) error {
+		of, l := *e, m.ledger(tx)
+		if err := l.read(s.HeuristicID); err != nil {
 			return err
-		})
-	}
+		}
+		change = &of.change
+		return l.count(&of)
+	})
 	if err != nil {
 		return Change{}, err
 	}
 	return *change, nil
-}
-
-// applyIn adds a signal of the host's to an answer as a statement.
-func (m *Module) applyIn(
-	tx *store.Tx, a *answer.Answer, e *entry, originID string,
-) (*Change, error) {
-	l, s, f := m.ledger(tx), &e.signal, answers.FireOf(a, e.signal.HeuristicID)
-	if err := l.read(append(concerned(f), s.HeuristicID)...); err != nil {
-		return nil, err
-	}
-	of, err := l.account(s.HeuristicID)
-	if err != nil {
-		return nil, err
-	}
-	if before(f, e.at) {
-		return nil, errBefore
-	}
-	e.on, e.stated = a, true
-	if slices.ContainsFunc(a.Statements, func(known answer.Statement) bool {
-		return known.How == answers.Judged && known.Of == s.HeuristicID && known.ID == originID
-	}) {
-		l.repeated(e, of, e.at)
-		return &e.change, nil
-	}
-	statement := answer.Statement{
-		ID: originID, By: e.person, Session: e.session, Channel: s.Channel, Target: s.Target,
-		Of: s.HeuristicID, Worth: s.Worth, At: e.at,
-	}
-	if l.blocked(of, f) != "" {
-		statement.Worth = 0
-	}
-	return l.judge(e, of, a, statement)
 }

@@ -126,7 +126,7 @@ func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*C
 	}
 	return l.judge(&entry{
 		signal: signal, cell: cellJudged, person: s.By, at: s.At, session: cmp.Or(s.Session, a.Session),
-		explicit: true, stated: true, on: a,
+		explicit: true, on: a,
 	}, of, a, s)
 }
 
@@ -140,9 +140,7 @@ func (l *ledger) judge(
 	e *entry, of *account, a *answer.Answer, s answer.Statement,
 ) (*Change, error) {
 	on, gone, effect := answers.Say(a, s)
-	if e.id == "" {
-		e.id = l.m.judgementID(a, &on)
-	}
+	e.id = l.m.judgementID(a, &on)
 	switch effect {
 	case answers.Repeated:
 		l.repeated(e, of, on.At)

@@ -269,7 +269,6 @@ type entry struct {
 	session  string
 	at       time.Time
 	explicit bool // a judgement
-	stated   bool // a judgement, or a signal of the host's about an answer
 	// not the signal counts, but what the answer's statements amount to
 	idle     bool
 	replaces []evidence.Observation // they must be taken back

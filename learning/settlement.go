@@ -31,7 +31,7 @@ type settlement struct {
 // locked heuristic stays as it is.
 func (l *ledger) settle(e *entry, a *account, locked bool) {
 	f := e.fire()
-	if f == nil || f.Shown.IsZero() || locked && e.stated || a != nil && a.outlived(f) {
+	if f == nil || f.Shown.IsZero() || locked && e.explicit || a != nil && a.outlived(f) {
 		return
 	}
 	answers.OwnFires(e.on)

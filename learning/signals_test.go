@@ -573,29 +573,6 @@ func TestAnIgnoredAnswerWaitsOn(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"implicit_outcome": {1}}, f.counted("h"))
 }
 
-// A signal of the host's about an answer takes silence away, as a click does.
-func TestApplyCountsAsSaid(t *testing.T) {
-	for _, test := range []struct {
-		channel, event string
-		silence        int
-	}{{"host", "e", 0}, {"host", "", 1}, {learning.ChannelUndo, "e", 1}} {
-		f := newFixture(t, learning.Config{}, "h")
-		f.fire("h", "e", "")
-		_, err := f.Apply(ctx, learning.Signal{HeuristicID: "h", EventID: test.event,
-			Channel: test.channel, Worth: -1},
-			learning.Origin{ID: "1"})
-		require.NoError(t, err)
-		_, err = f.Apply(ctx, learning.Signal{HeuristicID: "h", EventID: test.event,
-			Channel: test.channel, Worth: -1},
-			learning.Origin{ID: "1"})
-		require.NoError(t, err)
-		f.clock.Advance(time.Minute)
-		f.sweep()
-		assert.Len(t, f.counted("h")[learning.ChannelTimeout], test.silence, test)
-		assert.Len(t, f.counted("h")[test.channel], 1, test)
-	}
-}
-
 // A message of another person does not ignore an answer.
 func TestIgnoredBySomebodyElse(t *testing.T) {
 	f := newFixture(t, impatient, "h")
