@@ -249,7 +249,7 @@ func (cmd *pastCommand) backtest(s *session, l *pastLog) error {
 }
 
 // importMemory bounds what Go uses while a log is imported; the pages of SQLite come on top.
-const importMemory = 96 << 20
+const importMemory = 80 << 20
 
 func (cmd *pastCommand) run(s *session, l *pastLog) error {
 	debug.SetMemoryLimit(min(importMemory, debug.SetMemoryLimit(-1)))

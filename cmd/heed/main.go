@@ -147,13 +147,16 @@ func hint(err error) error {
 	if errors.As(err, new(*heed.InputError)) {
 		return flagged(err, node)
 	}
-	if text := err.Error(); strings.HasPrefix(text, "unexpected argument") && node != nil &&
-		node.Parent.DefaultCmd == node { // it may be a mistyped command
+	unexpected := strings.HasPrefix(err.Error(), "unexpected argument")
+	switch {
+	case node == nil:
+		node = parse.Context.Model.Node
+	case unexpected && node.Parent.DefaultCmd == node: // it may be a mistyped command
 		node = node.Parent
-		if !strings.Contains(text, "did you mean") {
-			names := texts(node.Children, func(n *kong.Node) string { return n.Name })
-			err = fmt.Errorf("%w, commands are %s", err, strings.Join(names, ", "))
-		}
+	}
+	if unexpected && len(node.Children) > 0 && !strings.Contains(err.Error(), "did you mean") {
+		names := texts(node.Children, func(n *kong.Node) string { return n.Name })
+		err = fmt.Errorf("%w, commands are %s", err, strings.Join(names, ", "))
 	}
 	words := append([]string{"heed"}, wordsOf(node)...)
 	return fmt.Errorf("%w: see %s --help", err, strings.Join(words, " "))

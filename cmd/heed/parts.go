@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/heedhq/heed"
@@ -176,8 +175,7 @@ func (s *session) unknown(what string, names []string) error {
 	names = slices.Compact(names)
 	see := fmt.Sprintf("%s has no agent: leave out --agent and HEED_AGENT", s.at.place)
 	if len(names) > 0 {
-		see = fmt.Sprintf("%s has %s: choose one with --agent", s.at.place,
-			strings.Join(texts(names, strconv.Quote), ", "))
+		see = fmt.Sprintf("%s has %s: choose one with --agent", s.at.place, someOf(names))
 	}
 	return unknown(what, s.Agent, see)
 }

@@ -76,14 +76,12 @@ func (s *session) told(value any, format string, args ...any) error {
 func escaped(document string) string {
 	var b strings.Builder
 	for _, r := range document {
-		switch {
-		case r == '\n' || !unprintable(r):
+		if r == '\n' || !unprintable(r) {
 			b.WriteRune(r)
-		case r > 0xffff:
-			first, second := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, first, second)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
 		}
 	}
 	return b.String()
