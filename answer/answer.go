@@ -72,7 +72,6 @@ type Side struct {
 	Control bool     `json:"control,omitempty"` // it was answered as without learning
 	Share   float64  `json:"share,omitempty"`   // of such answers then; 0: there was no comparison
 	Group   int      `json:"group,omitempty"`   // that its session was drawn into
-	Arm     string   `json:"arm,omitempty"`     // of a control answer
 	Counted *float64 `json:"counted,omitempty"` // its success in [0, 1], nil while it is not known
 	Changes int      `json:"changes,omitempty"` // of Counted
 }

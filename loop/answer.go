@@ -183,14 +183,16 @@ func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 	return made, wrap("answered", err)
 }
 
-// catchUp records an answer that was given while the store was away. The decider's result is in the
-// plan already, so only the commit is made.
+// catchUp records what became of an event while the store was away: an answer, or that its arm gave
+// none. The decider's result is in the plan already, so only the commit is made.
 func (a *Agent) catchUp(ctx context.Context, p Plan) (Answer, error) {
-	if err := ctx.Err(); err != nil {
-		return Answer{}, wrap("answered", err)
+	err := ctx.Err()
+	if p.Degraded = p.Degraded.clone(); err == nil && p.Text != "" {
+		_, err = a.keep(ctx, &p)
+	} else if err == nil {
+		err = a.failed(ctx, &p)
 	}
-	p.Degraded = p.Degraded.clone()
-	if _, err := a.keep(ctx, &p); err != nil {
+	if err != nil {
 		return Answer{}, wrap("answered", err)
 	}
 	made, err := a.checked(ctx, &p)
@@ -234,10 +236,7 @@ func (a *Agent) conclude(ctx context.Context, p *Plan, res decision.Result) (Ans
 	// No model gave an answer that can be used. That counts for the arm only if its model is to
 	// blame.
 	case decision.Fallback:
-		if err = a.failed(ctx, p); a.down(ctx, ctx, err) != nil {
-			p.degrade().After, err = err, nil
-		}
-		err = cmp.Or(err, ctx.Err()) // the caller left
+		err = cmp.Or(a.failed(ctx, p), ctx.Err()) // the caller left
 	case decision.Rejected: // the model was not called
 		err = res.Err
 	case decision.Heuristic:
@@ -337,14 +336,21 @@ func (a *Agent) keep(ctx context.Context, p *Plan) (before bool, err error) {
 	if err == nil && before {
 		err = a.given(limited, p)
 	}
-	switch down := a.down(ctx, limited, err); {
-	case down != nil:
+	err = a.recorded(ctx, limited, p, err)
+	return before && !p.unkept(), err
+}
+
+// recorded notes whether the store was away in the step that records what became of an event. Any
+// other error of the step is returned.
+func (a *Agent) recorded(ctx, limited context.Context, p *Plan, err error) error {
+	if down := a.down(ctx, limited, err); down != nil {
 		p.degrade().After = down
-		return false, nil
-	case err == nil && p.Degraded != nil:
+		return nil
+	}
+	if err == nil && p.Degraded != nil {
 		p.Degraded.After = nil
 	}
-	return before, err
+	return err
 }
 
 // keepIn adds the record of an answer to a step, with its trace and what waits for its outcome. The
@@ -407,11 +413,8 @@ func (a *Agent) recordOf(p *Plan, res *decision.Result) (r answer.Answer, err er
 	if res.Path == decision.Heuristic {
 		reply.Believed = res.Prediction.Confidence
 	}
-	trial := p.kept.Side
-	if trial.Control {
-		trial.Arm = p.Arm.ID
-	}
-	reply.Side = &trial
+	side := p.kept.Side
+	reply.Side = &side
 	// A fallback answered. The arm earns neither credit nor cost by it, unless its own model was
 	// asked and gave an answer of no use.
 	if reply.Spare = p.spare && r.Choice != nil; reply.Spare {
@@ -442,9 +445,8 @@ func promptOf(p *Plan, res *decision.Result) *answer.Prompt {
 	for _, o := range p.LeftOut {
 		shown.LeftOut = append(shown.LeftOut, [3]string{o.What, o.ID, o.Why})
 	}
-	lists := len(shown.Shown) + len(shown.Told) + len(shown.Rules) + len(shown.Notes) +
-		len(shown.Ways) + len(shown.Warnings) + len(shown.LeftOut)
-	if lists+len(shown.Compared)+len(shown.Overruled) == 0 {
+	if max(len(shown.Shown), len(shown.Told), len(shown.Rules), len(shown.Notes), len(shown.Ways),
+		len(shown.Warnings), len(shown.LeftOut), len(shown.Compared), len(shown.Overruled)) == 0 {
 		return nil
 	}
 	return shown
@@ -476,13 +478,15 @@ func (a *Agent) failed(ctx context.Context, p *Plan) error {
 	if _, known := a.arm(string(p.Choice.Arm)); !known {
 		return nil
 	}
+	limited, cancel := patient(ctx, storeTimeout)
+	defer cancel()
 	spent := p.spentOn(&p.Result)
-	_, err := a.learner.Observe(ctx, strategy.Outcome{
+	_, err := a.learner.Observe(limited, strategy.Outcome{
 		Choice: *p.Choice, ID: p.Event.ID + "/failed", Value: -1, Confidence: 1, Channel: "error",
 		At:   maxTime(p.Event.At, p.Choice.At),
 		Cost: spent.Cost, Latency: spent.Latency, Tokens: spent.Tokens,
 	})
-	return err
+	return a.recorded(ctx, limited, p, err)
 }
 
 // maxTime returns the later time: clocks of two systems may differ, and nothing about an event

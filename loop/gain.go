@@ -173,7 +173,7 @@ func (a *Agent) countGain(tx *store.Tx, r *answer.Answer) {
 	// The number of the change is part of the observation's id, because an id counts once.
 	t.Changes++
 	own(r).Side = &t
-	arm := t.Arm
+	arm := r.Reply.Arm
 	if r.Choice != nil {
 		arm = string(r.Choice.Arm)
 	}

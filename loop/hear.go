@@ -133,11 +133,6 @@ func (a *Agent) hearIn(
 			return nil, err
 		}
 	}
-	// Without session, person and stream, an event can only show an expected outcome.
-	nowhere := e.Session == "" && e.Person == "" && e.Stream == ""
-	if nowhere && len(a.cfg.Tuning.Learning.Expectations) == 0 {
-		return nil, nil
-	}
 	changes, undone, err := a.heard(tx, h, new(error))
 	for _, id := range undone {
 		if !slices.Contains(p.Undone, id) {

@@ -180,23 +180,35 @@ func TestAnAnswerIsRecordedLater(t *testing.T) {
 	require.NoError(t, second(w.Explain(ctx, "e")))
 }
 
-// If the store is away, an answer of no use is no evidence, and that is no error unless the host
-// requires the store.
-func TestAFailureThatIsNotRecorded(t *testing.T) {
-	for _, require := range []bool{false, true} {
+// That an answer is of no use is recorded later, too, if the store is away: against the arm, and
+// without an answer. If the host requires the store, it is an error.
+func TestAFailureIsRecordedLater(t *testing.T) {
+	for _, strict := range []bool{false, true} {
 		var w *island
-		w = newIsland(t, loop.Config{RequireStore: require, Model: decision.LLMFunc(
+		w = newIsland(t, loop.Config{RequireStore: strict, Model: decision.LLMFunc(
 			func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
 				w.sea.SetAway(true)
 				return decision.LLMResponse{}, nil
 			})})
-		a, err := w.Answer(ctx, loop.Event{Text: "The mail is late"})
-		if require {
-			assert.ErrorIs(t, err, storetest.ErrFailed)
+		a, err := w.Answer(ctx, loop.Event{
+			ID: "e", Text: "The mail is late", Item: "i", Domain: "d",
+		})
+		if strict {
+			require.ErrorIs(t, err, storetest.ErrFailed)
 			continue
 		}
-		assert.NoError(t, err)
-		assert.ErrorIs(t, a.Degraded.After, storetest.ErrFailed)
+		require.NoError(t, err)
+		require.ErrorIs(t, a.Degraded.After, storetest.ErrFailed)
+		w.sea.SetAway(false)
+		for range 2 {
+			again, err := w.Answered(ctx, a.Plan, loop.Reply{})
+			require.NoError(t, err)
+			assert.True(t, again.Degraded.Recorded())
+			assert.Empty(t, again.Text)
+			require.ErrorIs(t, second(w.Explain(ctx, "e")), loop.ErrNoAnswer)
+			require.Len(t, w.outcomes(), 1)
+			assert.EqualValues(t, -1, w.outcomes()[0].Value)
+		}
 	}
 }
 
@@ -275,26 +287,27 @@ func TestWhatIsSaved(t *testing.T) {
 	}
 }
 
-// A store that takes long is given up by the step that keeps an answer, and the next call does not
-// wait for it.
+// A store that takes long is given up by the step that keeps an answer, or the lack of one.
 func TestAnAnswerDoesNotWaitForASlowCommit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newIsland(t, loop.Config{})
-		sea := &tide{Store: w.sea}
-		cfg := w.cfg
-		cfg.Store = sea
-		cfg.Model = decision.LLMFunc(func(context.Context,
-			decision.LLMRequest) (decision.LLMResponse, error) {
-			sea.out = true
-			return decision.LLMResponse{Text: "So."}, nil
+	for _, text := range []string{"So.", ""} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newIsland(t, loop.Config{})
+			sea := &tide{Store: w.sea}
+			cfg := w.cfg
+			cfg.Store = sea
+			cfg.Model = decision.LLMFunc(func(context.Context,
+				decision.LLMRequest) (decision.LLMResponse, error) {
+				sea.out = true
+				return decision.LLMResponse{Text: text}, nil
+			})
+			agent, err := loop.New(ctx, cfg)
+			require.NoError(t, err)
+			began := time.Now()
+			a, err := agent.Answer(ctx, loop.Event{Text: "The mail is late"})
+			require.NoError(t, err)
+			assert.Equal(t, text, a.Text)
+			assert.ErrorIs(t, a.Degraded.After, heed.ErrUnavailable)
+			assert.Equal(t, 5*time.Second, time.Since(began))
 		})
-		agent, err := loop.New(ctx, cfg)
-		require.NoError(t, err)
-		began := time.Now()
-		a, err := agent.Answer(ctx, loop.Event{Text: "The mail is late"})
-		require.NoError(t, err)
-		assert.Equal(t, "So.", a.Text)
-		assert.ErrorIs(t, a.Degraded.After, heed.ErrUnavailable)
-		assert.Equal(t, 5*time.Second, time.Since(began))
-	})
+	}
 }

@@ -624,9 +624,10 @@ func (a *Agent) unchosen() Arm {
 	if arm, known := a.arm(string(a.cfg.Tuning.Strategy.Default)); known {
 		return arm
 	}
-	i := slices.IndexFunc(a.arms, func(arm Arm) bool { return !arm.ForNotes })
-	if i >= 0 && len(a.model(Arm{})) == 0 {
-		return a.arms[i]
+	for _, arm := range a.arms {
+		if !arm.ForNotes && len(a.model(Arm{})) == 0 {
+			return arm
+		}
 	}
 	return Arm{}
 }

@@ -171,8 +171,8 @@ func answerOf(a *answer.Answer) Answer {
 	}
 	if a.Choice != nil {
 		one.Arm = string(a.Choice.Arm)
-	} else if t := a.Reply.Side; t != nil {
-		one.Arm, one.Control = t.Arm, t.Control
+	} else if t := a.Reply.Side; t != nil && t.Control {
+		one.Arm, one.Control = a.Reply.Arm, true
 	}
 	return one
 }
