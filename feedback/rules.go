@@ -343,31 +343,28 @@ func byTime(records []Feedback) {
 // outsiders to the gate.
 func (s *Service) fill(p *Proposal, evidence []Feedback, key text.PseudonymKey) {
 	const most = maxPeople * 4 / 5 // leaves names for writers and approvers
-	reviewers, gates := map[string]bool{}, map[string]bool{}
-	strength := 0.
-	for i := range evidence {
-		e := &evidence[i]
+	var behind []Feedback
+	gates := map[string]bool{}
+	for _, e := range evidence {
 		named := joined(p.Authors, key, e.Reviewer, e.Joiner)
 		if len(named) > max(most, len(p.Authors)) {
 			continue
 		}
-		p.Authors = named
+		p.Authors, behind = named, append(behind, e)
 		p.Evidence = append(p.Evidence, e.ID)
-		reviewers[key.Of(e.Reviewer)], gates[e.Gate] = true, true
-		strength += e.Link
+		gates[e.Gate] = true
 	}
-	p.Evidence = text.Distinct(p.Evidence)
-	p.Authors = text.Distinct(p.Authors)
-	p.Occurrences, p.Reviewers = len(p.Evidence), len(reviewers)
-	if len(evidence) > 0 {
-		confidence := support{p.Occurrences, p.Reviewers, strength}.confidence()
-		p.Confidence = max(p.Confidence, min(confidence, ceiling(evidence, key)))
-		first, last := evidence[0].At, evidence[len(evidence)-1].At
+	p.Evidence, p.Authors = text.Distinct(p.Evidence), text.Distinct(p.Authors)
+	support := supportOf(behind, key)
+	p.Occurrences, p.Reviewers = support.occurrences, support.reviewers
+	if len(behind) > 0 {
+		p.Confidence = max(p.Confidence, min(support.confidence(), ceiling(behind, key)))
+		first, last := behind[0].At, behind[len(behind)-1].At
 		p.Summary = fmt.Sprintf("decisions: %d, reviewers: %d, gates: %d, from %s to %s",
-			len(evidence), len(reviewers), len(gates), first.Format(time.DateOnly),
+			p.Occurrences, p.Reviewers, len(gates), first.Format(time.DateOnly),
 			last.Format(time.DateOnly))
 	}
-	p.Warnings = warnings(&p.Draft, evidence, key)
+	p.Warnings = warnings(&p.Draft, behind, key)
 }
 
 // opened opens a proposal, if there is room for it. A new version expires when the old one would

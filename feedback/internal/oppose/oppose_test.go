@@ -98,6 +98,8 @@ func TestOpposeNamesTheReason(t *testing.T) {
 		{"use safe calls", "use unsafe calls", oppose.Meaning},
 		{"use safe and unsafe calls", "use unsafe calls", oppose.Way("")},
 		{"be careful", "be careless", oppose.Meaning},
+		{"make safe calls", "make unsafe calls, careless ones", oppose.Meaning},
+		{"nutze caches nicht, sende daten", "nutze caches, nie logs", oppose.Polarity},
 		{"call v2", "call v3", oppose.Numbers},
 		{"call api2 twice", "call api3 twice", oppose.Numbers},
 		{"", "", oppose.Way("")},
