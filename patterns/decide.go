@@ -146,21 +146,20 @@ func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, e
 		func(d *draft, p *Pattern) error {
 			before, t := p.clone(), d.tallies[p.ID]
 			p.Override, p.By = "", By{}
-			if !reset.KeepEvidence {
-				p.State, p.Twin = candidate, ""
-				p.Base, p.Inverted = Observations{}, Observations{}
-			}
-			after := p.clone()
 			if reset.KeepEvidence {
-				r.advance(&after, &t, d.now)
+				after := p.clone()
+				if r.advance(&after, &t, d.now); reflect.DeepEqual(before, after) {
+					return errDone
+				}
+				return nil
 			}
-			if reflect.DeepEqual(before, after) && (reset.KeepEvidence || t.N() == 0) {
+			p.State, p.Twin = candidate, ""
+			p.Base, p.Inverted = Observations{}, Observations{}
+			if reflect.DeepEqual(before, *p) && t.N() == 0 {
 				return errDone
 			}
-			if !reset.KeepEvidence {
-				d.tx.Add(store.Batch{Reset: []evidence.Cell{r.patternCell(p.ID)}})
-				delete(d.tallies, p.ID)
-			}
+			d.tx.Add(store.Batch{Reset: []evidence.Cell{r.patternCell(p.ID)}})
+			delete(d.tallies, p.ID)
 			return nil
 		})
 }

@@ -114,6 +114,21 @@ func TestResetEndsAnInversion(t *testing.T) {
 	assert.Equal(t, []string{"ada patterns.reset p: seen it work"}, audited)
 }
 
+// What was forgotten protects from no later inversion.
+func TestResetForgetsARehabilitation(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	w.feedPattern("p", patterns.Harmful, 3, 0)
+	w.feedPattern("p", patterns.Helpful, 20, 0)
+	require.NotEqual(t, patterns.Inverted, w.standing("p").State)
+	require.NotZero(t, w.pattern("p").Base)
+	_, err := w.Reset(ctx, patterns.Reset{Pattern: "p", By: by})
+	require.NoError(t, err)
+	assert.Zero(t, w.pattern("p").Base)
+	assert.Zero(t, w.pattern("p").Inverted)
+	w.feedPattern("p", patterns.Harmful, 3, 0)
+	assert.Equal(t, patterns.Inverted, w.standing("p").State)
+}
+
 func TestDecisionsNeedActorAndReason(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	w.feedPattern("bad", patterns.Harmful, 3, 0)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -327,4 +328,35 @@ func TestWhyAPatternIsInNoPlan(t *testing.T) {
 	assert.Equal(t, patterns.Established, w.standing("old").State)
 	assert.Equal(t, "planned needs days since its last evidence: at most 90.0, has 91.0: missed",
 		reason())
+}
+
+// A task is like another one once, as it went last.
+func TestATaskIsSimilarOnce(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	for i, success := range []bool{false, true} {
+		w.clock.Advance(time.Minute)
+		_, err := w.Record(ctx, patterns.Outcome{ID: fmt.Sprint("o", i), Task: "t", Success: success,
+			Description: "move the invoices to the archive"})
+		require.NoError(t, err)
+	}
+	plan, err := w.Plan(ctx, "move invoices")
+	require.NoError(t, err)
+	require.Len(t, plan.Similar, 1)
+	assert.Equal(t, patterns.Helpful, plan.Similar[0].Class)
+}
+
+// A section of errors is never longer than its size, headings included.
+func TestTheSizeOfErrors(t *testing.T) {
+	var report patterns.ErrorReport
+	for i := range 40 {
+		report.Errors = append(report.Errors, patterns.TaskError{ID: fmt.Sprint(i), At: start,
+			Type: []string{"validation", "timeout", "conflict", "tool_failure", "unknown"}[i%5], Message: "m"})
+	}
+	for chars := 400; chars < 2400; chars += 7 {
+		text, ids := report.Prompt(patterns.SectionSize{Items: 40, Chars: chars}, false)
+		assert.LessOrEqual(t, utf8.RuneCountInString(text), chars)
+		if chars > 1000 {
+			assert.NotEmpty(t, ids)
+		}
+	}
 }

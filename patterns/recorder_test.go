@@ -255,7 +255,10 @@ func TestDefine(t *testing.T) {
 		_, err := w.Define(ctx, p)
 		assertInputError(t, err, field)
 	}
-	for _, id := range []patterns.PatternID{"anti-x", patterns.PatternID(strings.Repeat("x", 510))} {
+	_, err = w.Define(ctx, patterns.Pattern{ID: patterns.PatternID(strings.Repeat("x", 507)),
+		Content: "c"})
+	require.NoError(t, err)
+	for _, id := range []patterns.PatternID{"anti-x", patterns.PatternID(strings.Repeat("x", 508))} {
 		for _, anti := range []bool{false, true} {
 			_, err = w.Define(ctx, patterns.Pattern{ID: id, Content: "c", Anti: anti})
 			assertInputError(t, err, "ID")

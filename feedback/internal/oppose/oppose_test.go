@@ -101,6 +101,9 @@ func TestOpposeNamesTheReason(t *testing.T) {
 		{"make safe calls", "make unsafe calls, careless ones", oppose.Meaning},
 		{"nutze caches nicht, sende daten", "nutze caches, nie logs", oppose.Polarity},
 		{"call v2", "call v3", oppose.Numbers},
+		{"print 3x5 cards", "print 35 cards", oppose.Numbers},
+		{"Wait for 3.", "Wait for 3", oppose.Way("")},
+		{"log user_id", "log order_id", oppose.Names},
 		{"call api2 twice", "call api3 twice", oppose.Numbers},
 		{"", "", oppose.Way("")},
 	} {
@@ -217,6 +220,8 @@ func TestSameAndExchangedWords(t *testing.T) {
 		{"name the owner", "name the team", false, true},
 		{"ship before noon", "ship after noon", false, true},
 		{"dessus", "dessous", false, false},
+		{"connect servers", "connections of servers", true, false},
+		{"connect servers", "connectivity of servers", false, true},
 		{long + "end", "end " + long, false, true},
 		{long, long, true, false},
 	} {
