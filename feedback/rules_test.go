@@ -667,7 +667,8 @@ func TestTheSummaryIsOfTheEvidence(t *testing.T) {
 	p := w.pending()
 	assert.Len(t, p.Evidence, 80)
 	assert.Equal(t, []int{80, 80}, []int{p.Occurrences, p.Reviewers})
-	assert.Equal(t, "decisions: 80, reviewers: 80, gates: 1, from 2026-05-04 to 2026-05-04", p.Summary)
+	assert.Equal(t, "decisions: 80, reviewers: 80, gates: 1, from 2026-05-04 to 2026-05-04",
+		p.Summary)
 }
 
 func TestTheEvaluatorIsCappedToo(t *testing.T) {

@@ -348,9 +348,10 @@ func TestATaskIsSimilarOnce(t *testing.T) {
 // A section of errors is never longer than its size, headings included.
 func TestTheSizeOfErrors(t *testing.T) {
 	var report patterns.ErrorReport
+	types := []string{"validation", "timeout", "conflict", "tool_failure", "unknown"}
 	for i := range 40 {
 		report.Errors = append(report.Errors, patterns.TaskError{ID: fmt.Sprint(i), At: start,
-			Type: []string{"validation", "timeout", "conflict", "tool_failure", "unknown"}[i%5], Message: "m"})
+			Type: types[i%len(types)], Message: "m"})
 	}
 	for chars := 400; chars < 2400; chars += 7 {
 		text, ids := report.Prompt(patterns.SectionSize{Items: 40, Chars: chars}, false)
