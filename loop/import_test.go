@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -346,4 +347,28 @@ func TestAnImportThatFails(t *testing.T) {
 	done, err := a.Import(ctx, each(past(2, many)), "", "")
 	require.NoError(t, err)
 	assert.Equal(t, 2, done.Answers)
+}
+
+// A past answer can be taken back, judged and corrected like one that the agent gave.
+func TestAPastAnswerIsTakenBack(t *testing.T) {
+	a := importer(t)
+	rows := past(2, many)
+	_, err := a.Import(ctx, each(rows), "", "")
+	require.NoError(t, err)
+	before := distribution(t, a.Strategy(), "d").Arms[0].Mean
+	for range 2 {
+		require.NoError(t, a.Undo(ctx, "e0", "ann"))
+		account, err := a.Explain(ctx, "e0")
+		require.NoError(t, err)
+		assert.InDelta(t, -1, account.Worth, 1e-9)
+		assert.Equal(t, "undo", account.Channel)
+		i := slices.IndexFunc(account.Statements, func(s loop.Statement) bool {
+			return s.Source == "ann"
+		})
+		require.GreaterOrEqual(t, i, 0)
+		assert.EqualValues(t, -1, account.Statements[i].Value)
+		assert.EqualValues(t, "person", account.Statements[i].Kind)
+		assert.EqualValues(t, 1, account.Statements[i].Confidence)
+		assert.Less(t, distribution(t, a.Strategy(), "d").Arms[0].Mean, before)
+	}
 }

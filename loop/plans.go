@@ -112,13 +112,8 @@ func plansOf(name string) store.View[planRow] {
 			Caused: []string{"by", "plan.Event.Person"}, Whole: true,
 		},
 		Place: func(r planRow) (string, time.Time, []string) {
-			var keys []string
-			for _, name := range []string{r.By, r.Plan.Event.Person} {
-				if key := store.PersonKey(name); name != "" && !slices.Contains(keys, key) {
-					keys = append(keys, key)
-				}
-			}
-			return planID(r.By, r.Plan.Event.ID), r.At, keys
+			keys := []string{store.PersonKey(r.By), store.PersonKey(r.Plan.Event.Person)}
+			return planID(r.By, r.Plan.Event.ID), r.At, slices.Compact(keys)
 		},
 	}
 }
