@@ -38,10 +38,7 @@ func (a *Agent) read(ctx context.Context, id string) (answer.Answer, error) {
 	if err := checkID(id); err != nil {
 		return answer.Answer{}, err
 	}
-	row, err := a.answers.Get(ctx, a.cfg.Store, answers.ID(id))
-	if errors.Is(err, heed.ErrNotFound) || err == nil && row.Value.Reply == nil {
-		err = ErrNoAnswer
-	}
+	row, err := a.in(store.Reading(ctx, a.cfg.Store), id)
 	return row.Value, err
 }
 
