@@ -91,18 +91,13 @@ func proposal(r *http.Request, v *view.Source) (any, error) {
 	if p.Was != nil {
 		d.Edited = view.Edits(p.Was, &p.Draft, say)
 	}
-	if p.Status == feedback.StatePending && p.Change == "" {
-		err = d.dryRun(r.Context(), v.Feedback)
+	if p.Status != feedback.StatePending || p.Change != "" {
+		return d, nil
 	}
-	return d, err
-}
-
-// dryRun counts the past corrections that the proposal would have applied to.
-func (d *proposalData) dryRun(ctx context.Context, f *feedback.Service) error {
-	applied, looked, err := f.Rules().DryRun(ctx, d.Proposal.Draft)
+	applied, looked, err := v.Feedback.Rules().DryRun(r.Context(), p.Draft)
 	d.Applies, d.Looked = len(applied), looked
 	d.Opposed = slices.DeleteFunc(applied, func(m feedback.Match) bool { return m.Opposed == "" })
-	return err
+	return d, err
 }
 
 // A correctionData is a correction with those that it is compared with.

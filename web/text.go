@@ -23,7 +23,8 @@ import (
 
 // funcs are what templates call.
 var funcs = template.FuncMap{
-	"success": success,
+	// a value in [-1, 1] on the scale of the pages, from 0 to 1
+	"success": func(value float64) float64 { return (value + 1) / 2 },
 	"points":  func(x float64) float64 { return 100 * x },
 	"kinds":   func() []string { return view.Kinds },
 	"say":     func(value any) string { return say(fmt.Sprint(value)) },
@@ -31,10 +32,11 @@ var funcs = template.FuncMap{
 	"day": func(t time.Time, later int) string {
 		return t.UTC().AddDate(0, 0, later).Format(time.DateOnly)
 	},
-	"iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "news": news,
+	"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"percent": percent, "plural": plural, "words": words, "deed": deed, "news": news,
 	"about":   about,
-	"because": because, "join": join,
-	"field": newField, "three": three,
+	"because": because, "join": func(all []string) string { return say(strings.Join(all, ", ")) },
+	"field": newField, "three": func(x float64) string { return fmt.Sprintf("%.3f", x) },
 	"known": known, "seenby": seenBy,
 	"limited": func(s learning.Share, people float64) string {
 		return fair.Limited(s.For+s.Against, s.CountsFor, s.CountsAgainst, people)
@@ -97,15 +99,7 @@ func when(t time.Time) string {
 	return t.UTC().Format("2 Jan 2006, 15:04 UTC")
 }
 
-func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
 func percent(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
-
-// success is a value in [-1, 1] on the scale of the pages, from 0 to 1.
-func success(value float64) float64 { return (value + 1) / 2 }
-
-// three writes a number in [0, 1].
-func three(x float64) string { return fmt.Sprintf("%.3f", x) }
 
 // plural writes a number with its word.
 func plural(n any, one, many string) string {
@@ -202,8 +196,6 @@ func because(actor, reason string) string {
 	}
 	return reason
 }
-
-func join(all []string) string { return say(strings.Join(all, ", ")) }
 
 // A fieldView is a control of a form: its names are unique in the page.
 type fieldView struct{ ID, Name, Label, Value, Hint string }

@@ -75,6 +75,8 @@ func TestFaults(t *testing.T) {
 			taken.Addr().String()), failed, []string{"already in use", "choose another address"}},
 		{"no such tenant", of(db, "answers", "--tenant", "acme"), failed,
 			[]string{`there is no tenant "acme": `, "leave out --tenant"}},
+		{"a server of no tenant", of(db, "serve", "--tenant", "acme"), failed,
+			[]string{`there is no tenant "acme": `, ", or begin it with --new"}},
 		{"a command of another name", of(db, "explain", "x"), misuse,
 			[]string{"unexpected argument explain, commands are overview, strategy, ", "heed --help"}},
 		{"no such command", of(db, "stratgy"), misuse, []string{`"strategy"`, "--help"}},

@@ -172,7 +172,15 @@ func (s *session) knownTenant() error {
 	}
 	names, err := s.at.tenants(s.ctx)
 	return cmp.Or(err, unknown("tenant", s.Tenant, s.at.place.String()+" has "+someOf(names)+
-		": choose one, or leave out --tenant and HEED_TENANT"))
+		": choose one, or leave out --tenant and HEED_TENANT"+s.orBegin()))
+}
+
+// orBegin is what else the user can do about a name that the store does not have.
+func (s *session) orBegin() string {
+	if slices.Contains([]string{"import", "mcp", "serve"}, s.command) {
+		return ", or begin it with --new"
+	}
+	return ""
 }
 
 // someOf names the first ten of a list.

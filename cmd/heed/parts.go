@@ -175,7 +175,8 @@ func (s *session) unknown(what string, names []string) error {
 	names = slices.Compact(names)
 	see := fmt.Sprintf("%s has no agent: leave out --agent and HEED_AGENT", s.at.place)
 	if len(names) > 0 {
-		see = fmt.Sprintf("%s has %s: choose one with --agent", s.at.place, someOf(names))
+		see = fmt.Sprintf("%s has %s: choose one with --agent%s", s.at.place, someOf(names),
+			s.orBegin())
 	}
 	return unknown(what, s.Agent, see)
 }
