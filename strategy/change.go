@@ -53,6 +53,8 @@ const (
 const (
 	mostRestarted   = 4000
 	restartedAtOnce = 500
+	fewPeople       = 2  // are believed as they are: see [evidence.Trust]
+	manyPeople      = 40 // are counted of those whose evidence would go
 )
 
 // withDefaults returns the test with the defaults in place of zeros. Only tests of this package set
@@ -237,6 +239,8 @@ type change struct {
 	arm      int
 	outcomes []recent // of the arm, for these items
 	at       int      // the first of them after the change
+
+	kept func(*recent) float64 // how much of each counts within the limits on people
 }
 
 // changed returns a change of an arm, or nil. First the item is tested by itself. A change of the
@@ -249,22 +253,22 @@ func (l *Learner) changed(all []recent, item string, arm int, now evidence.Insta
 	kept, limited := l.keptOf(all, now)
 	all = slices.DeleteFunc(all, func(o recent) bool { return o.arm != arm })
 	own := slices.DeleteFunc(slices.Clone(all), func(o recent) bool { return o.item != item })
-	tests := []change{{item, false, arm, own, 0}, {"", true, arm, all, 0}}
+	tests := []change{{item, false, arm, own, 0, kept}, {"", true, arm, all, 0, kept}}
 	// If all outcomes are of this item, the segment's test would repeat the item's.
 	if len(own) == len(all) {
 		tests = tests[:1]
 	}
 	for _, c := range tests {
-		at, found := l.cfg.change.find(c.outcomes, kept)
+		found := false
+		c.at, found = l.cfg.change.find(c.outcomes, kept)
 		if found && limited {
-			found = l.showsWithoutFew(c.outcomes, at, kept) &&
+			found = l.showsWithoutFew(&c, 0) &&
 				l.showsWithout(c.outcomes, kept, func(o *recent) string { return o.source })
 		}
 		if c.all {
 			found = found && l.showsWithout(c.outcomes, kept, func(o *recent) string { return o.item })
 		}
 		if found {
-			c.at = at
 			return &c
 		}
 	}
@@ -274,18 +278,18 @@ func (l *Learner) changed(all []recent, item string, arm int, now evidence.Insta
 // showsWithoutFew reports whether a change shows without the tenth of the people, at least one, who
 // make most of it: whose outcomes from at on lie furthest from the mean on one side, and those
 // before on the other. A restart leaves out what the others stated before, so what few can make up
-// would outweigh many.
-func (l *Learner) showsWithoutFew(outcomes []recent, at int, kept func(*recent) float64) bool {
-	mean := meanReward(outcomes)
+// would outweigh many. The tenth is of the people of these outcomes, or of people if that is more.
+func (l *Learner) showsWithoutFew(c *change, people int) bool {
+	outcomes, mean := c.outcomes, meanReward(c.outcomes)
 	side := 1.
-	if meanReward(outcomes[at:]) < mean {
+	if meanReward(outcomes[c.at:]) < mean {
 		side = -1
 	}
 	makes := make(map[string]float64)
 	for i := range outcomes {
 		o := &outcomes[i]
-		part := kept(o) * o.mass * (o.reward - mean) * side
-		if i < at {
+		part := c.kept(o) * o.mass * (o.reward - mean) * side
+		if i < c.at {
 			part = -part
 		}
 		makes[o.source] += part
@@ -297,12 +301,12 @@ func (l *Learner) showsWithoutFew(outcomes []recent, at int, kept func(*recent) 
 	names = slices.DeleteFunc(names, func(name string) bool {
 		return slices.Contains(l.cfg.Trust.Instruments, name)
 	})
-	few := names[:min(max(1, (len(names)+9)/10), len(names))]
+	few := names[:min(max(1, (max(len(names), people)+9)/10), len(names))]
 	_, found := l.cfg.change.without().find(outcomes, func(o *recent) float64 {
 		if slices.Contains(few, o.source) {
 			return 0
 		}
-		return kept(o)
+		return c.kept(o)
 	})
 	return found
 }
@@ -380,15 +384,22 @@ func (l *Learner) restartIfChanged(
 }
 
 // toRestart returns the cells that a change restarts, or none if the store has fewer than half of
-// the outcomes of the arm that this process counted: they were reset or restarted elsewhere. A
-// change of more than mostRestarted cells restarts none, because the commits would take longer than
-// the caller of an outcome can wait.
+// the outcomes of the arm that this process counted: they were reset or restarted elsewhere. The
+// same holds if the change rests on few of the people whose evidence would go: the process may have
+// counted outcomes of these few alone. A change of more than mostRestarted cells restarts
+// none, because the commits would take longer than the caller of an outcome can wait.
 func (l *Learner) toRestart(ctx context.Context, s *segment, c *change) ([]evidence.Cell, error) {
 	var cells []evidence.Cell
-	outcomes := uint64(0)
+	outcomes, people := uint64(0), make(map[string]bool)
 	add := func(parts []evidence.Part) {
 		if n := countOf(parts); n > 0 && l.isArm(ArmID(parts[0].Cell.Name)) {
 			cells = append(cells, parts[0].Cell)
+			for i := range parts {
+				who := parts[i].Source
+				if len(people) < manyPeople && !slices.Contains(l.cfg.Trust.Instruments, who) {
+					people[who] = true
+				}
+			}
 			if parts[0].Cell.Name == string(l.cfg.Arms[c.arm].ID) {
 				outcomes += n
 			}
@@ -415,7 +426,8 @@ func (l *Learner) toRestart(ctx context.Context, s *segment, c *change) ([]evide
 			}
 		}
 	}
-	if 2*outcomes < uint64(len(c.outcomes)) {
+	if 2*outcomes < uint64(len(c.outcomes)) ||
+		len(people) > fewPeople && !l.showsWithoutFew(c, len(people)) {
 		return nil, nil
 	}
 	return cells, nil

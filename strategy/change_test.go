@@ -116,6 +116,38 @@ func TestNoOnePersonMakesUpAChange(t *testing.T) {
 	}
 }
 
+// A process that counted outcomes of few people alone, because it has just started or because they
+// filled its window, makes up no change for the others.
+func TestFewInAProcessMakeUpNoChange(t *testing.T) {
+	for liars, outcomes := range map[int]int{1: 60, 2: 200, 3: 2600} {
+		c := &clock{}
+		st := newStore(t, c.Now)
+		say := func(l *strategy.Learner, who string, value float64) {
+			c.Advance(time.Second)
+			choice, err := l.Record(t.Context(), strategy.Query{Item: "i"}, "a", 0)
+			require.NoError(t, err)
+			_, err = l.Observe(t.Context(), strategy.Outcome{
+				Choice: choice, Value: value, Confidence: 1, Source: who,
+			})
+			require.NoError(t, err)
+		}
+		first := newLearner(t, strategy.Config{Store: st, Now: c.Now})
+		for n := range 120 {
+			say(first, fmt.Sprint("person ", n%40), 1)
+		}
+		l := newLearner(t, strategy.Config{Store: st, Now: c.Now})
+		say(l, "person 1", 1)
+		for n := range outcomes {
+			say(l, fmt.Sprint("liar ", n%liars), 1-2*float64(2*n/outcomes))
+		}
+		assert.Empty(t, audited(t, st), "%d liars", liars)
+		for n := range 400 { // a change for all of them
+			say(l, fmt.Sprint("person ", n%40), float64(1-2*(n/200)))
+		}
+		assert.NotEmpty(t, audited(t, st), "%d liars", liars)
+	}
+}
+
 // One person among many does not end the trials of an arm.
 func TestNoOnePersonEndsTrials(t *testing.T) {
 	for _, named := range []bool{true, false} {

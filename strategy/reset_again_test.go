@@ -16,7 +16,7 @@ import (
 )
 
 // TestAResetWhoseReplyIsLost loses the reply to each commit of a reset, with its effect and without
-// it. The reset that is made again finds nothing if the first one has finished. In any case a sweep
+// it. The reset that is made again is not found if the first one has finished. In any case a sweep
 // leaves no evidence, and what comes later counts once.
 func TestAResetWhoseReplyIsLost(t *testing.T) {
 	for _, item := range []string{"", "item"} {
