@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/heedhq/heed v0.0.0
-	github.com/openai/openai-go/v3 v3.96.0
+	github.com/openai/openai-go/v3 v3.99.0
 	github.com/stretchr/testify v1.12.1
 )
 

@@ -3,8 +3,8 @@ module github.com/heedhq/heed/web/webtest
 go 1.25.0
 
 require (
-	github.com/chromedp/cdproto v0.159.2
-	github.com/chromedp/chromedp v0.23.0
+	github.com/chromedp/cdproto v0.160.2
+	github.com/chromedp/chromedp v0.23.1
 	github.com/getkin/kin-openapi v0.153.0
 	github.com/heedhq/heed v0.0.0
 	github.com/stretchr/testify v1.12.1
@@ -22,5 +22,3 @@ require (
 	golang.org/x/text v0.23.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect
 )
-
-replace github.com/heedhq/heed => ../..
