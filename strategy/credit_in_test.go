@@ -450,6 +450,20 @@ func TestHistoryOfAnswers(t *testing.T) {
 	require.Len(t, found(strategy.Expired), 1)
 }
 
+// What is too uncertain to count for the arm is no outcome in the history either.
+func TestHistoryLeavesOutWhatDoesNotCount(t *testing.T) {
+	for least, want := range map[float64]uint64{0.3: 1, 0.31: 0} {
+		h := newHost(t, strategy.Config{MinConfidence: least})
+		h.answer("e", strategy.Query{Item: "i"})
+		require.NoError(t, h.about(says(answer.Statement{How: answers.Silence, At: start, Worth: 1})))
+		all := historyOf(t, h.Learner, strategy.ChoiceFilter{})
+		require.Len(t, all, 1)
+		assert.EqualValues(t, want, all[0].Reports)
+		assert.Equal(t, want == 1, all[0].Result != nil)
+		assert.Len(t, kept(t, h.Config().Store, strategy.Query{Item: "i"}, "arm"), int(want))
+	}
+}
+
 // BenchmarkCreditIn credits an answer on which many people react one after the other. Each reaction
 // changes the share of all.
 func BenchmarkCreditIn(b *testing.B) {

@@ -112,6 +112,58 @@ func TestALinearLevelPredicts(t *testing.T) {
 	}
 }
 
+// The coefficients of an arm solve its normal equations, (Σ x xᵀ + P) c = Σ x y, which are summed up
+// here from the samples themselves: careful and common ones with a narrow prior, bold ones with one
+// whose standard deviation is twice as great.
+func TestALinearLevelIsARegression(t *testing.T) {
+	rng, even := rand.New(rand.NewPCG(5, 6)), evidence.Beta{Alpha: 1, Beta: 1}
+	for _, weight := range []float64{1, 0.4} {
+		m := newLinear(3, []evidence.Beta{even, {Alpha: 3, Beta: 1}}, time.Time{}, 0)
+		for i := range 40 {
+			x := direction([]float32{rng.Float32(), rng.Float32() - 0.5, rng.Float32()})
+			m.add(&sample{id: fmt.Sprint(i), arm: i % 2, x: x, reward: rng.Float64(), weight: weight,
+				above: 0.1, tables: 0.2 + 0.6*rng.Float64(), common: 0.1 * rng.Float64(), linear: 0.5})
+		}
+		leads := [2]float64{}
+		for _, s := range m.samples {
+			leads[0] += weight * (loss(s.tables, s.reward) - loss(s.linear, s.reward))
+			leads[1] += weight * (loss(s.tables+s.common, s.reward) - loss(s.linear, s.reward))
+		}
+		assert.InDelta(t, leads[0], m.leads[0][""], 1e-9)
+		assert.InDelta(t, leads[1], m.leads[1][""], 1e-9)
+		noise, variance := m.noise(), m.variance()
+		m.solve(1)
+		level := noise / (0.25 * 0.25) * weight
+		narrow := noise / (0.25 * 0.25) * variance * weight
+		for name, c := range map[string]struct {
+			got   []float64
+			slope float64
+			of    func(*sample) (y float64, ok bool)
+		}{
+			"careful": {m.fits[1].careful, narrow,
+				func(s *sample) (float64, bool) { return s.reward - 0.1 - 0.75, s.arm == 1 }},
+			"bold": {m.fits[1].bold, narrow / 4,
+				func(s *sample) (float64, bool) { return s.reward - 0.1 - 0.75, s.arm == 1 }},
+			"common": {m.common.careful, narrow,
+				func(s *sample) (float64, bool) { return s.reward - s.tables, true }},
+		} {
+			left := []float64{level * c.got[0], c.slope * c.got[1], c.slope * c.got[2], c.slope * c.got[3]}
+			right := make([]float64, 4)
+			for _, s := range m.samples {
+				if y, ok := c.of(s); ok {
+					for i := range right {
+						right[i] += weight * s.number(i) * y
+						for j := range left {
+							left[i] += weight * s.number(i) * s.number(j) * c.got[j]
+						}
+					}
+				}
+			}
+			assert.InDeltaSlice(t, right, left, 1e-9, name)
+		}
+	}
+}
+
 // The strength may be twice or half of what is believed. If it is 1, either changes how alike the
 // tenants are by as much, and so it does not matter how sure the strength is.
 func TestDoubtThatIsAsLikelyEitherWay(t *testing.T) {

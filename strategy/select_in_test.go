@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
@@ -170,5 +171,33 @@ func TestStepsRefuseBadQueries(t *testing.T) {
 		_, err = l.SelectIn(tx, q)
 		assertInputError(t, err, field)
 		assert.Empty(t, l.Wants(q))
+	}
+}
+
+// TestADamagedRecordOfASession gives the default arm with the error, and leaves the record as it is.
+func TestADamagedRecordOfASession(t *testing.T) {
+	for _, damaged := range []string{"the session's", "its choice's"} {
+		cfg := withFixtures(t, strategy.Config{Answers: "host.answer"})
+		q := strategy.Query{Session: "s", Item: "i"}
+		chooseIn(t, newLearner(t, cfg), q)
+		refs := newLearner(t, cfg).Wants(q).Refs
+		require.Len(t, refs, 2)
+		ref := refs[0]
+		if damaged != "the session's" {
+			ref = refs[1]
+		}
+		var s store.Snapshot
+		require.NoError(t, cfg.Store.Read(ctx, &s, nil, []store.Ref{ref}))
+		_, err := cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{
+			{Ref: ref, Revision: s.Records[0].Revision, At: start, Body: store.Raw([]byte(`{"id": 5}`))},
+		}})
+		require.NoError(t, err)
+		l := newLearner(t, cfg)
+		err = store.Do(ctx, cfg.Store, func(tx *store.Tx) error {
+			c, err := l.SelectIn(tx, q)
+			assert.True(t, c.Record().Fallback, damaged)
+			return err
+		})
+		require.ErrorIs(t, err, heed.ErrDamaged, damaged)
 	}
 }

@@ -236,6 +236,33 @@ func TestBrokenSilenceIsGoneFromMemory(t *testing.T) {
 		"P(Beta(2, 1) > Beta(1, 1)) is 2/3, within 4.7 standard errors")
 }
 
+// A late outcome takes the silence back although the choice's record is gone. An early one, of which
+// no sweep can have made silence, does not try to.
+func TestALateOutcomeWithoutItsRecord(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.5}})
+	l, q := newLearner(t, cfg), strategy.Query{Item: "i"}
+	choice := choose(t, l, q)
+	c.Advance(25 * time.Hour)
+	require.Equal(t, 1, sweep(t, l))
+	id := choice.ID.String()
+	_, err := cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{
+		{Ref: store.Ref{Kind: "strategy.answer", ID: id}, Revision: revisionOf(t, cfg.Store, id)},
+	}})
+	require.NoError(t, err)
+	credit(t, l, choice, 1)
+	parts := kept(t, cfg.Store, q, "arm")
+	require.Len(t, parts, 1)
+	assert.Equal(t, []any{1., 1.}, []any{parts[0].Tally.Mass, parts[0].Tally.Reward})
+}
+
+// revisionOf returns the revision of a choice's record.
+func revisionOf(t testing.TB, st store.Store, id string) uint64 {
+	var s store.Snapshot
+	require.NoError(t, st.Read(ctx, &s, nil, []store.Ref{{Kind: "strategy.answer", ID: id}}))
+	require.NotZero(t, s.Records[0].Revision)
+	return s.Records[0].Revision
+}
+
 // TestSilenceThatTheStoreHasForgotten stays, and where the arm's is still known that is taken back.
 func TestSilenceThatTheStoreHasForgotten(t *testing.T) {
 	c := &clock{}

@@ -17,7 +17,7 @@
 //     sources reported outcomes at the same moment, the last to arrive counts for the arm.
 //   - If a source judges a part, then the whole, and then the other part, the second judgement
 //     replaces the first only if both arrive before the third.
-//   - If a source repeats a statement, it counts as of the moment of the first one to arrive.
+//   - If a source repeats a statement, its evidence fades from the moment of the first to arrive.
 //   - If an implicit signal is observed again, the first observation to arrive holds. If several
 //     people undo an answer, ReceptionOf and Parts have the undo that arrived first.
 //   - If there is no room, the statements that arrived decide which one goes or is refused.
