@@ -3,6 +3,7 @@ package thoughts_test
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -158,6 +159,35 @@ func TestTextIsNotHeldBack(t *testing.T) {
 	assert.Equal(t, "Off.", shown)
 	assert.True(t, restart, "all before was thought")
 	assert.Contains(t, r.Thoughts(), "Turn it off")
+}
+
+// A character that comes in two chunks is shown whole, with the second one. Bytes that are no
+// character are not held back.
+func TestPiecesHoldWholeCharacters(t *testing.T) {
+	const text = "naïve €5 👩🏽 ◁ 日本, and"
+	for first := range len(text) {
+		for size := 1; size <= 4; size++ {
+			var r thoughts.Reader
+			var all string
+			for from, to := 0, first; from < len(text); from, to = to, min(to+size, len(text)) {
+				shown, _ := r.Write(text[from:to])
+				assert.True(t, utf8.ValidString(shown), "%q", shown)
+				all += shown
+			}
+			shown, _ := r.Close()
+			assert.Equal(t, text, all+shown)
+		}
+	}
+	for _, broken := range []string{"a\xff", "a\x80\x80\x80", "a\xe2b", "a\xf8\x88\x80"} {
+		var r thoughts.Reader
+		shown, _ := r.Write(broken)
+		assert.Equal(t, broken, shown)
+	}
+	var r thoughts.Reader
+	shown, _ := r.Write("a\xe2\x82")
+	assert.Equal(t, "a", shown)
+	shown, _ = r.Close()
+	assert.Equal(t, "\xe2\x82", shown, "the end of the stream came within a character")
 }
 
 // piece draws a part of an answer, and whether it is thought.
