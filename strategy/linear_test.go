@@ -161,6 +161,9 @@ func TestALinearLevelIsARegression(t *testing.T) {
 			}
 			assert.InDeltaSlice(t, right, left, 1e-9, name)
 		}
+		before := slices.Clone(m.fits[1].bold)
+		m.remove("1")
+		assert.NotEqual(t, before, m.fits[1].bold, "what is taken out is unlearned at once")
 	}
 }
 

@@ -400,3 +400,19 @@ func TestSegmentsThatClientsName(t *testing.T) {
 	assert.NotEqual(t, before, means(t, l, other))
 	assert.Equal(t, means(t, newLearner(t, cfg), other), means(t, l, other))
 }
+
+// What a segment's memory has does not fade until it is read again: an outcome adds what it is, also
+// to an item whose own evidence has faded in the store.
+func TestMemoryFadesWhenItIsRead(t *testing.T) {
+	c := &clock{}
+	l := newLearner(t, strategy.Config{Now: c.Now, Pooling: strategy.Copy{}, Arms: plain("a"),
+		HalfLife: 10 * time.Hour, Refresh: 1000 * time.Hour})
+	for range 3 {
+		try(t, l, strategy.Query{Item: "i"}, "a", 1)
+		c.Advance(10 * time.Hour)
+	}
+	level := func() evidence.Beta { return beliefs(t, l, strategy.Query{Item: "new"})[0].Level }
+	assert.InDelta(t, 1+3, level().Alpha, 1e-9)
+	require.NoError(t, l.Refresh(ctx))
+	assert.InDelta(t, 1+7./8, level().Alpha, 1e-9)
+}

@@ -180,6 +180,7 @@ func TestOpen(t *testing.T) {
 		assert.Equal(t, beliefs(t, host, q), beliefs(t, tool, q))
 		assert.Equal(t, reported(t, host), reported(t, tool))
 		assert.Equal(t, host.Config().Arms, tool.Config().Arms)
+		assert.Equal(t, time.Hour/16, tool.Config().Refresh, "it follows the stored half-life")
 		choices := 0
 		for r, err := range tool.History(ctx, strategy.ChoiceFilter{Item: "i"}) {
 			require.NoError(t, err)

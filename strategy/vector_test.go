@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
@@ -285,6 +286,12 @@ func TestVectorsAreReduced(t *testing.T) {
 		assert.Equal(t, short, strategy.Direction(a))
 		assert.InDelta(t, cos(a, b), cos(short, other), 0.35)
 	}
+	// Stored vectors were made with these signs, so they must never change.
+	var signs string
+	for _, d := range strategy.Direction(append(make([]float32, 40), 1)) {
+		signs += strconv.Itoa(int(math.Copysign(1, float64(d))))
+	}
+	assert.Equal(t, "111-1-111-11-1-111-1-111-11-1-11-1-111-1111-1-1", signs)
 	l := newLearner(t, strategy.Config{})
 	linearOf(t, l, unitVector(rng, 16))
 	assert.Nil(t, choose(t, l, strategy.Query{Vector: make([]float32, 16)}).Record().Linear)
