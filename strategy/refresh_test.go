@@ -408,11 +408,13 @@ func TestMemoryFadesWhenItIsRead(t *testing.T) {
 	l := newLearner(t, strategy.Config{Now: c.Now, Pooling: strategy.Copy{}, Arms: plain("a"),
 		HalfLife: 10 * time.Hour, Refresh: 1000 * time.Hour})
 	for range 3 {
-		try(t, l, strategy.Query{Item: "i"}, "a", 1)
+		try(t, l, strategy.Query{Item: "i"}, "a", 0)
 		c.Advance(10 * time.Hour)
 	}
 	level := func() evidence.Beta { return beliefs(t, l, strategy.Query{Item: "new"})[0].Level }
-	assert.InDelta(t, 1+3, level().Alpha, 1e-9)
+	assert.InDelta(t, 1+3./2, level().Alpha, 1e-9)
+	assert.InDelta(t, 1+3./2, level().Beta, 1e-9)
 	require.NoError(t, l.Refresh(ctx))
-	assert.InDelta(t, 1+7./8, level().Alpha, 1e-9)
+	assert.InDelta(t, 1+7./16, level().Alpha, 1e-9)
+	assert.InDelta(t, 1+7./16, level().Beta, 1e-9)
 }
