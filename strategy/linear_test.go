@@ -112,9 +112,9 @@ func TestALinearLevelPredicts(t *testing.T) {
 	}
 }
 
-// The coefficients of an arm solve its normal equations, (Σ x xᵀ + P) c = Σ x y, which are summed up
-// here from the samples themselves: careful and common ones with a narrow prior, bold ones with one
-// whose standard deviation is twice as great.
+// The coefficients of an arm solve its normal equations, (Σ x xᵀ + P) c = Σ x y. The sums are made
+// here from the samples. Careful and common coefficients have a narrow prior, bold ones a prior with
+// twice the standard deviation.
 func TestALinearLevelIsARegression(t *testing.T) {
 	rng, even := rand.New(rand.NewPCG(5, 6)), evidence.Beta{Alpha: 1, Beta: 1}
 	for _, weight := range []float64{1, 0.4} {
@@ -147,7 +147,10 @@ func TestALinearLevelIsARegression(t *testing.T) {
 			"common": {m.common.careful, narrow,
 				func(s *sample) (float64, bool) { return s.reward - s.tables, true }},
 		} {
-			left := []float64{level * c.got[0], c.slope * c.got[1], c.slope * c.got[2], c.slope * c.got[3]}
+			left := []float64{level * c.got[0]}
+			for _, coefficient := range c.got[1:] {
+				left = append(left, c.slope*coefficient)
+			}
 			right := make([]float64, 4)
 			for _, s := range m.samples {
 				if y, ok := c.of(s); ok {

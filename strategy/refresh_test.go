@@ -401,8 +401,8 @@ func TestSegmentsThatClientsName(t *testing.T) {
 	assert.Equal(t, means(t, newLearner(t, cfg), other), means(t, l, other))
 }
 
-// What a segment's memory has does not fade until it is read again: an outcome adds what it is, also
-// to an item whose own evidence has faded in the store.
+// A segment's memory does not fade until it is read again. An outcome adds what it is, also to an
+// item whose own evidence has faded in the store.
 func TestMemoryFadesWhenItIsRead(t *testing.T) {
 	c := &clock{}
 	l := newLearner(t, strategy.Config{Now: c.Now, Pooling: strategy.Copy{}, Arms: plain("a"),

@@ -174,7 +174,7 @@ func TestStepsRefuseBadQueries(t *testing.T) {
 	}
 }
 
-// TestADamagedRecordOfASession gives the default arm with the error, and leaves the record as it is.
+// TestADamagedRecordOfASession gives the default arm, with the error.
 func TestADamagedRecordOfASession(t *testing.T) {
 	for _, damaged := range []string{"the session's", "its choice's"} {
 		cfg := withFixtures(t, strategy.Config{Answers: "host.answer"})

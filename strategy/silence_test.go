@@ -236,8 +236,7 @@ func TestBrokenSilenceIsGoneFromMemory(t *testing.T) {
 		"P(Beta(2, 1) > Beta(1, 1)) is 2/3, within 4.7 standard errors")
 }
 
-// A late outcome takes the silence back although the choice's record is gone. An early one, of which
-// no sweep can have made silence, does not try to.
+// A late outcome takes the silence back although the choice's record is gone.
 func TestALateOutcomeWithoutItsRecord(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.5}})
 	l, q := newLearner(t, cfg), strategy.Query{Item: "i"}
