@@ -113,8 +113,8 @@ func TestALinearLevelPredicts(t *testing.T) {
 }
 
 // The coefficients of an arm solve its normal equations, (Σ x xᵀ + P) c = Σ x y. The sums are made
-// here from the samples. Careful and common coefficients have a narrow prior, bold ones a prior with
-// twice the standard deviation.
+// here from the samples. Careful and common coefficients have a narrow prior, bold ones a prior
+// with twice the standard deviation.
 func TestALinearLevelIsARegression(t *testing.T) {
 	rng, even := rand.New(rand.NewPCG(5, 6)), evidence.Beta{Alpha: 1, Beta: 1}
 	for _, weight := range []float64{1, 0.4} {
