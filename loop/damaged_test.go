@@ -17,7 +17,9 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
 )
@@ -173,4 +175,24 @@ func TestADamagedAnswerThatWasTakenBack(t *testing.T) {
 	}
 	damage(t, w.kept, "loop.answer", answers.ID("m"))
 	require.ErrorIs(t, second(w.Prepare(ctx, undo)), heed.ErrDamaged)
+}
+
+// A failure that is reported after the answer has the answer, unless the rules can't be read.
+func TestADamagedRuleAfterTheAnswer(t *testing.T) {
+	w := newWorkshop(t)
+	w.enforce("Never use sudo.", feedback.Check{Forbid: "sudo"})
+	p, err := w.Prepare(ctx, loop.Event{ID: "q", Text: "Why?"})
+	require.NoError(t, err)
+	failed := loop.Reply{Err: llm.Unusable}
+	require.NoError(t, second(w.Answered(ctx, p, loop.Reply{Text: "Use sudo."})))
+	a, err := w.Answered(ctx, p, failed)
+	require.NoError(t, err)
+	assert.Equal(t, "Use sudo.", a.Text)
+	assert.Equal(t, []string{"Never use sudo."}, broken(a.Violations))
+	for ref := range w.texts() {
+		if ref.Kind == "feedback.rule" {
+			damage(t, w.kept, ref.Kind, ref.ID)
+		}
+	}
+	require.ErrorIs(t, second(w.Answered(ctx, p, failed)), heed.ErrDamaged)
 }

@@ -424,11 +424,11 @@ func (a *Agent) recordPast(ctx context.Context, p *Past, item string) (answer.An
 		ID: e.ID, At: evidence.InstantOf(e.At).Time(), Person: e.Person,
 		Session: e.Session, Domain: e.Domain, Stream: e.Stream, Reply: reply,
 	}
-	if learner := a.learner; learner != nil && p.Arm != "" {
+	if p.Arm != "" {
 		q := plan.query(nil)
 		r.Choice = &answer.Choice{
 			ID:      uuid.NewSHA1(uuid.NameSpaceOID, []byte(store.IDOf(a.cfg.Name, e.ID))),
-			Learner: learner.Config().Name, Arm: answer.ArmID(p.Arm), Session: q.Session, Item: q.Item,
+			Learner: a.learner.Config().Name, Arm: answer.ArmID(p.Arm), Session: q.Session, Item: q.Item,
 			Category: q.Category, Context: q.Context, At: r.At, Propensity: p.Propensity,
 			IgnoreSilence: true,
 		}

@@ -372,3 +372,18 @@ func TestAPastAnswerIsTakenBack(t *testing.T) {
 		assert.Less(t, distribution(t, a.Strategy(), "d").Arms[0].Mean, before)
 	}
 }
+
+// A past answer without an arm has no choice, and credits none.
+func TestAPastAnswerWithoutAnArm(t *testing.T) {
+	a := importer(t)
+	rows := past(1, many)
+	rows[0].Arm = ""
+	done, err := a.Import(ctx, each(rows), "", "")
+	require.NoError(t, err)
+	assert.Empty(t, done.Arms)
+	account, err := a.Explain(ctx, "e0")
+	require.NoError(t, err)
+	assert.Nil(t, account.Choice)
+	assert.InDelta(t, 1, account.Worth, 1e-9)
+	assert.Zero(t, distribution(t, a.Strategy(), "d").Outcomes)
+}

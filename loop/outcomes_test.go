@@ -704,3 +704,25 @@ func TestSuccessAndRewardAreTwoFacts(t *testing.T) {
 		assert.Equal(t, success, s.Helpful > s.Harmful)
 	}
 }
+
+// An outcome that a stream brings is about an answer until its moment, or about the earliest one
+// after it if clocks may differ by as much.
+func TestAnOutcomeBeforeTheFirstAnswer(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	w.clock.Advance(time.Hour)
+	at := w.clock.Now()
+	first := w.answer(loop.Event{Text: "Why?", Session: "s"}).ID
+	w.clock.Advance(time.Minute)
+	w.answer(loop.Event{Text: "Why?", Session: "s"})
+	attribute := func(after time.Duration) error {
+		_, err := w.Attribute(ctx, "", "s", strategy.Outcome{
+			Value: 1, Confidence: 1, At: at.Add(after),
+		})
+		return err
+	}
+	require.ErrorIs(t, attribute(-evidence.MaxSkew-time.Second), heed.ErrNotFound)
+	require.NoError(t, attribute(-evidence.MaxSkew))
+	account, err := w.Explain(ctx, first)
+	require.NoError(t, err)
+	assert.True(t, account.Known)
+}

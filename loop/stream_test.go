@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -90,19 +89,24 @@ func TestAnAnswerComesInPieces(t *testing.T) {
 	}
 }
 
-// A model that was given up says nothing any more.
+// A model that was given up says nothing any more, nor is anything given that was held back.
 func TestNoPieceComesAfterTheAnswer(t *testing.T) {
-	model := &stutterer{pieces: []string{"Lo", "ok"}, late: make(chan struct{}),
-		wrote: make(chan struct{})}
-	w := newWorld(t, loop.Config{Model: model, Tuning: loop.Tuning{
-		Decision: decision.Config{Timeout: 20 * time.Millisecond}}})
-	var heard string
-	answer := w.answer(loop.Event{Text: "Why?",
-		OnChunk: func(_ context.Context, text string, _ bool) { heard += text }})
-	assert.Equal(t, "llm_timeout", answer.Result.Reason)
-	close(model.late)
-	<-model.wrote
-	assert.Equal(t, "Lo", heard)
+	for _, pieces := range [][]string{{"Lo", "ok"}, {"Lo<", "th"}} {
+		synctest.Test(t, func(t *testing.T) {
+			model := &stutterer{
+				pieces: pieces, late: make(chan struct{}), wrote: make(chan struct{}),
+			}
+			w := newWorld(t, loop.Config{Model: model})
+			var heard string
+			answer := w.answer(loop.Event{Text: "Why?",
+				OnChunk: func(_ context.Context, text string, _ bool) { heard += text }})
+			assert.Equal(t, "llm_timeout", answer.Result.Reason)
+			close(model.late)
+			<-model.wrote
+			synctest.Wait()
+			assert.Equal(t, "Lo", heard)
+		})
+	}
 }
 
 func TestTheTreeOfAnAnswer(t *testing.T) {
