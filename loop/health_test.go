@@ -1,13 +1,16 @@
 package loop
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/store"
 )
@@ -297,4 +300,20 @@ func TestChangesOfAvailability(t *testing.T) {
 		assert.Len(t, test.want, map[string]int{"none": 0, "one of two": 1, "the only one": 2,
 			"both": 3, "both, and others": 3, "none is asked": 1}[name], name)
 	}
+}
+
+// An attempt that ended is counted once, as what it was, however long it took.
+func TestASlowAnswerIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, err := New(t.Context(), Config{Model: decision.LLMFunc(
+			func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+				time.Sleep(20 * time.Second)
+				return decision.LLMResponse{Text: "So."}, nil
+			})})
+		require.NoError(t, err)
+		given, err := a.Answer(t.Context(), Event{Text: "Why?"})
+		require.NoError(t, err)
+		assert.Equal(t, "So.", given.Text)
+		assert.Empty(t, a.models.of)
+	})
 }

@@ -1,8 +1,10 @@
 package loop
 
 import (
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -10,7 +12,9 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/winner"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // outcomes returns the sums of so many answers, of which some succeeded.
@@ -135,4 +139,19 @@ func TestWhatWaitsForASweepIsBounded(t *testing.T) {
 	segments, heuristics, _ = c.take()
 	assert.Empty(t, segments)
 	assert.Empty(t, heuristics)
+}
+
+// An outage waits for a sweep until it is in the audit log, and no longer.
+func TestAnOutageIsRecordedOnce(t *testing.T) {
+	ctx := t.Context()
+	st := &storetest.Failing{Store: new(memstore.Store)}
+	a, err := New(ctx, Config{Store: st})
+	require.NoError(t, err)
+	a.outage(ctx, "model", time.Time{}, errors.New("refused"))
+	st.SetAway(true)
+	require.Error(t, a.Sweep(ctx, time.Time{}))
+	st.SetAway(false)
+	assert.NotEmpty(t, a.changed.incidents)
+	require.NoError(t, a.Sweep(ctx, time.Time{}))
+	assert.Empty(t, a.changed.incidents)
 }
