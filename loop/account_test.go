@@ -85,15 +85,15 @@ func TestAnOutcomeNamesTheWaysThatWereFollowed(t *testing.T) {
 	assert.Positive(t, standing.Helpful)
 }
 
-// After the person who took an answer back is forgotten, Explain shows what the arm has learned:
-// nothing, until another statement comes.
+// After the person who asked took an answer back and is forgotten, Explain shows what the arm has
+// learned: nothing, until another statement comes.
 func TestExplainAfterAnUndoIsForgotten(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "a"}}})
 	given, err := w.Agent.Answer(ctx, loop.Event{Text: "Why?", Person: "asker", Session: "s"})
 	require.NoError(t, err)
 	require.NoError(t, w.Agent.React(ctx, given.ID, loop.Reaction{Person: "bob", Value: 1}))
-	require.NoError(t, w.Agent.Undo(ctx, given.ID, "zoe"))
-	err = store.Run(ctx, w.store, store.Job{Forget: []string{"zoe"}})
+	require.NoError(t, w.Agent.Undo(ctx, given.ID, "asker"))
+	err = store.Run(ctx, w.store, store.Job{Forget: []string{"asker"}})
 	require.NoError(t, err)
 	confidences := func() (all []float64) {
 		account, err := w.Agent.Explain(ctx, given.ID)

@@ -107,6 +107,42 @@ func TestTheUndoOfAnothersAnswer(t *testing.T) {
 	assert.InDelta(t, before, mean(), 1e-9)
 }
 
+// One account that takes back every answer that others praised moves the arm within its limit. The
+// people who asked take back their own answers in full.
+func TestTheUndoOfWhatOthersPraised(t *testing.T) {
+	for name, undoes := range map[string]func(int) string{
+		"one other account": func(int) string { return "mallory" },
+		"those who asked":   func(i int) string { return fmt.Sprint("person ", i) },
+	} {
+		agent, err := loop.New(ctx, loop.Config{
+			Store: &memstore.Store{}, Model: &mouth{says: "Rotate its logs."},
+			Arms: []loop.Arm{{ID: "a"}},
+		})
+		require.NoError(t, err)
+		mean := func() float64 {
+			require.NoError(t, agent.Strategy().Refresh(ctx))
+			beliefs, err := agent.Strategy().Beliefs(ctx, strategy.Query{})
+			require.NoError(t, err)
+			return beliefs[0].Mean()
+		}
+		for i := range 40 {
+			id, person := fmt.Sprint("e", i), fmt.Sprint("person ", i)
+			_, err := agent.Answer(ctx, loop.Event{ID: id, Text: "The disk is full.", Person: person})
+			require.NoError(t, err)
+			require.NoError(t, agent.React(ctx, id, loop.Reaction{Person: person, Value: 1}))
+		}
+		require.Greater(t, mean(), 0.9)
+		for i := range 40 {
+			require.NoError(t, agent.Undo(ctx, fmt.Sprint("e", i), undoes(i)))
+		}
+		if name == "one other account" {
+			assert.Greater(t, mean(), 0.85)
+		} else {
+			assert.Less(t, mean(), 0.3)
+		}
+	}
+}
+
 // A secret that begins where the comparable part of a text ends is still a secret.
 func TestRedactBeforeATextIsCut(t *testing.T) {
 	st := &memstore.Store{}

@@ -357,13 +357,13 @@ func TestAPastAnswerIsTakenBack(t *testing.T) {
 	require.NoError(t, err)
 	before := distribution(t, a.Strategy(), "d").Arms[0].Mean
 	for range 2 {
-		require.NoError(t, a.Undo(ctx, "e0", "ann"))
+		require.NoError(t, a.Undo(ctx, "e0", rows[0].Event.Person))
 		account, err := a.Explain(ctx, "e0")
 		require.NoError(t, err)
 		assert.InDelta(t, -1, account.Worth, 1e-9)
 		assert.Equal(t, "undo", account.Channel)
 		i := slices.IndexFunc(account.Statements, func(s loop.Statement) bool {
-			return s.Source == "ann"
+			return s.Channel == "undo"
 		})
 		require.GreaterOrEqual(t, i, 0)
 		assert.EqualValues(t, -1, account.Statements[i].Value)

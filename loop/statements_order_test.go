@@ -79,7 +79,10 @@ func TestStatementsInEveryOrder(t *testing.T) {
 			undoOf("bob"), thumbOf("bob", 1, 1), outcomeOf("ci", 1, 2), sweeping,
 		},
 		"an undo of what was ignored": {undoOf("ann"), ignoring, sweeping},
-		"ignored":                     {ignoring, thumbOf("ann", 1, 1), thumbOf("ann", 0, 2), sweeping},
+		"undos": {
+			undoOf("bob"), undoOf("cid"), undoOf("ann"), thumbOf("bob", 1, 1),
+		},
+		"ignored": {ignoring, thumbOf("ann", 1, 1), thumbOf("ann", 0, 2), sweeping},
 	} {
 		for _, id := range []string{"model", "heuristic"} {
 			t.Run(name+" of the "+id, func(t *testing.T) {
@@ -107,7 +110,6 @@ func TestWhereTheOrderOfArrivalDecides(t *testing.T) {
 			partOf(answer.TargetRule, "bob", -1, 1), thumbOf("bob", 1, 2),
 			partOf(answer.TargetResponse, "bob", 1, 3),
 		}, 2},
-		"the first of two undos": {[]saying{undoOf("bob"), undoOf("cid")}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Len(t, ends(t, "model", test.all), test.ends)

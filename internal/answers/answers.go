@@ -19,7 +19,7 @@
 //     replaces the first only if both arrive before the third.
 //   - If a source repeats a statement, its evidence fades from the moment of the first to arrive.
 //   - If an implicit signal is observed again, the first observation to arrive holds. If several
-//     people undo an answer, ReceptionOf and Parts have the undo that arrived first.
+//     people undo an answer, ReceptionOf has the undo that arrived first.
 //   - If there is no room, the statements that arrived decide which one goes or is refused.
 //
 // # What counts for a heuristic
@@ -47,15 +47,17 @@
 // for the arm that was chosen, however many people react:
 //
 //	known of the answer                    shares
-//	an undo                                all of it
-//	judgements                             all of it, divided by people and their weights
+//	an undo by the person who asked        all of it
+//	judgements, undos by others            all of it, divided by people and their weights
 //	judgements and a reported outcome      half each
 //	a reported or expected outcome         all of it
 //	an ignore                              all of it, as -0.5 with confidence 0.5
 //	silence                                all of it, as +0.8 with confidence 0.3
 //
 // A statement in a higher row sets aside those in lower rows. Each person has a part by the
-// greatest weight of their judgements; within it, their judgements count by their weights.
+// greatest weight of their judgements; within it, their judgements count by their weights. An undo
+// by another person than the one who asked is a judgement of -1 with the weight 1, in the place of
+// that person's other judgements. If it is not known who asked, each undo is the asker's.
 //
 // # What counts for ways of working
 //

@@ -38,8 +38,8 @@ const (
 
 // Parts returns the statements about the answer, each with its share in what the answer is worth.
 // The table of the package contains the rules. Of several reported outcomes only the latest has a
-// part, and of several undos the one that arrived first. An expected outcome has no part if an
-// outcome was reported, and a statement about a heuristic that did not answer has no part.
+// part. An expected outcome has no part if an outcome was reported, and a statement about a
+// heuristic that did not answer has no part.
 func Parts(a *answer.Answer) (all []ArmPart) {
 	left := 1. // for what comes next
 	add := func(s *answer.Statement, value, trust, share float64) {
@@ -85,16 +85,12 @@ func Parts(a *answer.Answer) (all []ArmPart) {
 }
 
 // SetAside returns the statements that have no part at all, because another one has it: reported
-// outcomes other than the latest, and undos other than the first. Their shares are 0.
+// outcomes other than the latest. Their shares are 0.
 func SetAside(a *answer.Answer) (all []ArmPart) {
 	for _, s := range knownOf(a).aside {
-		p := ArmPart{
+		all = append(all, ArmPart{
 			How: s.How, Channel: armChannel(s), Source: s.By, Kind: s.Kind, At: s.At, Value: s.Value,
-		}
-		if s.How == Undo {
-			p.Value = -1
-		}
-		all = append(all, p)
+		})
 	}
 	return all
 }
@@ -114,6 +110,7 @@ func armChannel(s *answer.Statement) string {
 
 // known are the statements about the answer, as far as they are relevant to the arm.
 type known struct {
+	// undo is by the person who asked. Undos by others are among judged.
 	undo, outcome, expected, ignored, silence *answer.Statement
 
 	judged, aside []*answer.Statement
@@ -142,10 +139,11 @@ func knownOf(a *answer.Answer) (k known) {
 				k.aside, k.outcome = append(k.aside, k.outcome), s
 			}
 		case Undo:
-			if k.undo == nil {
+			// If it is not known who asked, it may be anyone.
+			if k.undo == nil && (a.Person == "" || s.By == "" || s.By == a.Person) {
 				k.undo = s
 			} else {
-				k.aside = append(k.aside, s)
+				k.judged = append(k.judged, s)
 			}
 		case Expected:
 			if s.Worth != 0 {
@@ -170,13 +168,23 @@ func knownOf(a *answer.Answer) (k known) {
 func OutcomeOf(a *answer.Answer) *answer.Statement { return knownOf(a).outcome }
 
 // partsOf returns the part of each judgement in all judgements. A person has a part by the greatest
-// weight of their judgements, which share it by their weights.
+// weight of their judgements, which share it by their weights. An undo takes the whole part.
 func partsOf(judged []*answer.Statement) []float64 {
+	undid := make(map[string]bool)
+	for _, s := range judged {
+		undid[s.By] = undid[s.By] || s.How == Undo
+	}
+	weight := func(s *answer.Statement) float64 {
+		if undid[s.By] && s.How != Undo {
+			return 0
+		}
+		return Weight(s)
+	}
 	type sum struct{ most, all float64 }
 	people := make(map[string]sum)
 	for _, s := range judged {
 		p := people[s.By]
-		people[s.By] = sum{max(p.most, Weight(s)), p.all + Weight(s)}
+		people[s.By] = sum{max(p.most, weight(s)), p.all + weight(s)}
 	}
 	var all float64
 	// in one order, so that the sum is the same again
@@ -186,7 +194,7 @@ func partsOf(judged []*answer.Statement) []float64 {
 	parts := make([]float64, len(judged))
 	for i, s := range judged {
 		p := people[s.By]
-		parts[i] = p.most / all * (Weight(s) / p.all)
+		parts[i] = p.most / all * (weight(s) / p.all)
 	}
 	return parts
 }

@@ -39,10 +39,25 @@ func TestParts(t *testing.T) {
 	}{
 		"nothing": {},
 		"an undo": {
-			all(praise, outcome("ci", 1, 2), success(), ignored(), silent(), undo("bob", 3)),
-			[]string{"bob undo -1 1 1"}, 4, -1, "undo",
+			all(praise, outcome("ci", 1, 2), success(), ignored(), silent(), undo("bob", 2),
+				undo("asker", 3)), []string{"asker undo -1 1 1"}, 5, -1, "undo",
 		},
-		"undos": {all(undo("ann", 2), undo("bob", 1)), []string{"ann undo -1 1 1"}, 0, -1, "undo"},
+		"an undo by another person": {
+			all(praise, weighing(3, judged("bob", 1, 1)), ignored(), silent(), undo("bob", 3)),
+			[]string{"ann thumbs +1 1 0.5", "bob undo -1 1 0.5"}, 3, 0, "thumbs, undo",
+		},
+		"an undo by another person, and an outcome": {
+			all(outcome("ci", 1, 2), success(), silent(), undo("bob", 3)),
+			[]string{"bob undo -1 1 0.5", "ci outcome +1 1 0.5"}, 1, 0, "outcome, undo",
+		},
+		"an undo by another person alone": {
+			all(silent(), undo("bob", 3)), []string{"bob undo -1 1 1"}, 1, -1, "undo",
+		},
+		"undos": {all(undo("ann", 2), undo("bob", 1)),
+			[]string{"ann undo -1 1 0.5", "bob undo -1 1 0.5"}, 0, -1, "undo"},
+		"an undo by somebody who is not known": {
+			all(praise, undo("", 3)), []string{" undo -1 1 1"}, 1, -1, "undo",
+		},
 		"judgements": {
 			all(praise, complaint, success(), ignored(), silent()),
 			[]string{"ann thumbs +1 1 0.5", "bob thumbs -1 1 0.5"}, 3, 0, "thumbs",
@@ -248,7 +263,8 @@ func TestChanger(t *testing.T) {
 		"an outcome is withdrawn": {all(outcome("ci", 1, 1), judged("bob", 1, 2),
 			withdrawn("ci", 3)), "ci"},
 		"without a name":           {all(judged("ann", 1, 1), judged("", 1, 2)), ""},
-		"an undo before":           {all(undo("ann", 1), judged("bob", 1, 2)), "ann"},
+		"an undo before":           {all(undo("asker", 1), judged("bob", 1, 2)), "asker"},
+		"another's undo before":    {all(undo("ann", 1), judged("bob", 1, 2)), "bob"},
 		"a person who is unknown":  {all(judged("ann", 1, 1), judged("forgotten", 1, 2)), "ann"},
 		"a withdrawal, by unknown": {all(judged("ann", 1, 1), judged("forgotten", 0, 2)), "ann"},
 	} {

@@ -465,9 +465,7 @@ func histories(t *rapid.T) (all []answer.Statement) {
 			s.By, s.Channel = "asker", "silence"
 		default:
 			s.Channel = string(s.How)
-			if s.How == answers.Ignored {
-				s.By = "asker"
-			}
+			s.By = "asker"
 		}
 		if !ordered && stated(*s) && s.Value == 0 { // it would withdraw what is still to arrive
 			s.Withdrawn, s.Value, s.Worth = false, 1, thumb*cmp.Or(s.Weight, 1)
@@ -605,6 +603,8 @@ func TestDifferencesToEarlierRecords(t *testing.T) {
 		// A later message turned the outcome around.
 		"an expected outcome comes twice": {all(expected(-1, 1), expected(1, 2)), 1, -1, true,
 			true},
+		// Whoever took the answer back decided what it was worth.
+		"another person takes it back": {all(judged("ann", 1, 1), undo("bob", 2)), -1, 0, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, r := said(), new(earlierRow)

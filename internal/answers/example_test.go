@@ -60,8 +60,8 @@ func ExampleWorthOf() {
 		At: shown.Add(2 * time.Hour)})
 	print()
 
-	// An undo is a command, and sets everything else aside.
-	answers.Say(&a, answer.Statement{How: answers.Undo, By: "bob", Channel: "undo",
+	// The undo of the person who asked is a command, and sets everything else aside.
+	answers.Say(&a, answer.Statement{How: answers.Undo, By: "ann", Channel: "undo",
 		At: shown.Add(3 * time.Hour)})
 	print()
 	// Output:

@@ -224,8 +224,21 @@ func (o *oracle) pieces() (all []piece) {
 			told = append(told, s)
 		}
 	}
-	undo, expected := o.undo(o.heuristic), o.present(answers.Expected)
-	ignored, idle := o.present(answers.Ignored), o.present(answers.Silence)
+	var undo *answer.Statement
+	undid := make(map[string]bool)
+	for i, s := range o.history {
+		switch {
+		case s.How != answers.Undo || s.Of != o.heuristic || o.forgotten[s.By] || undid[s.By]:
+		case undo == nil && (s.By == "" || s.By == "asker"):
+			undid[s.By], undo = true, &o.history[i]
+		default: // it is a judgement of -1
+			undid[s.By] = true
+			s.Value = -1
+			judged = append(judged, s)
+		}
+	}
+	expected, ignored, idle := o.present(answers.Expected), o.present(answers.Ignored),
+		o.present(answers.Silence)
 
 	left := 1.
 	take := func(part float64) float64 {
@@ -286,13 +299,19 @@ func (o *oracle) undo(of string) *answer.Statement {
 	return nil
 }
 
-// partsOf divides judgements by people and weights.
+// partsOf divides judgements by people and weights. Of a person who took the answer back, only that
+// has a part.
 func partsOf(judged []answer.Statement) []float64 {
 	greatest, sum := make(map[string]float64), make(map[string]float64)
-	for _, s := range judged {
-		_, w := valueOf(s)
-		greatest[s.By] = max(greatest[s.By], w)
-		sum[s.By] += w
+	weights := make([]float64, len(judged))
+	for i, s := range judged {
+		if s.How == answers.Undo || !slices.ContainsFunc(judged, func(t answer.Statement) bool {
+			return t.By == s.By && t.How == answers.Undo
+		}) {
+			_, weights[i] = valueOf(s)
+		}
+		greatest[s.By] = max(greatest[s.By], weights[i])
+		sum[s.By] += weights[i]
 	}
 	var people float64
 	for _, by := range slices.Sorted(maps.Keys(greatest)) {
@@ -300,8 +319,7 @@ func partsOf(judged []answer.Statement) []float64 {
 	}
 	parts := make([]float64, len(judged))
 	for i, s := range judged {
-		_, w := valueOf(s)
-		parts[i] = greatest[s.By] / people * (w / sum[s.By])
+		parts[i] = greatest[s.By] / people * (weights[i] / sum[s.By])
 	}
 	return parts
 }

@@ -72,8 +72,11 @@ func points(scale string) int {
 	}
 }
 
-// Value returns how good the answer was, of a mark too.
+// Value returns how good the answer was, of a mark and of an undo too.
 func Value(s *answer.Statement) float64 {
+	if s.How == Undo {
+		return -1
+	}
 	if most := points(s.Scale); most > 0 {
 		return Scored(s.Score, most)
 	}
