@@ -67,7 +67,9 @@ type Reply struct {
 // [Agent.Undelivered].
 func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	if strings.TrimSpace(e.Text) == "" {
-		return Answer{}, wrap("answer", valid.Input("Text", "must not be empty"))
+		if _, err := a.read(ctx, e.ID); err != nil { // the event was not answered before
+			return Answer{}, wrap("answer", valid.Input("Text", "must not be empty"))
+		}
 	}
 	p, err := a.prepare(ctx, e)
 	if err != nil {
@@ -190,13 +192,26 @@ func (a *Agent) catchUp(ctx context.Context, p Plan) (Answer, error) {
 	if p.Degraded = p.Degraded.clone(); err == nil && p.Text != "" {
 		_, err = a.keep(ctx, &p)
 	} else if err == nil {
-		err = a.failed(ctx, &p)
+		err = a.failedLate(ctx, &p)
 	}
 	if err != nil {
 		return Answer{}, wrap("answered", err)
 	}
 	made, err := a.checked(ctx, &p)
 	return made, wrap("answered", err)
+}
+
+// failedLate credits the arm with an answer that was of no use, unless the event got another answer
+// since, or the agent was frozen.
+func (a *Agent) failedLate(ctx context.Context, p *Plan) error {
+	err := a.given(ctx, p)
+	if errors.Is(err, ErrNoAnswer) {
+		p.kept.Frozen, err = a.isFrozen(store.Reading(ctx, a.cfg.Store))
+		if err == nil {
+			err = a.failed(ctx, p)
+		}
+	}
+	return err
 }
 
 // reported counts what became of the call of a model by a framework. It reports whether the arm is
@@ -343,11 +358,10 @@ func (a *Agent) keep(ctx context.Context, p *Plan) (before bool, err error) {
 // recorded notes whether the store was away in the step that records what became of an event. Any
 // other error of the step is returned.
 func (a *Agent) recorded(ctx, limited context.Context, p *Plan, err error) error {
-	if down := a.down(ctx, limited, err); down != nil {
-		p.degrade().After = down
-		return nil
-	}
-	if err == nil && p.Degraded != nil {
+	switch down := a.down(ctx, limited, err); {
+	case down != nil:
+		p.degrade().After, err = down, nil
+	case err == nil && p.Degraded != nil:
 		p.Degraded.After = nil
 	}
 	return err

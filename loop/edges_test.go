@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
@@ -35,19 +37,50 @@ func TestALongTextIsComparedByItsBeginning(t *testing.T) {
 	assert.NotZero(t, longest.Load())
 }
 
-// A text of megabytes takes about as long as one that the model gets whole.
-func TestAVeryLongTextCostsLittle(t *testing.T) {
+// An event without a text gets the answer that it had, and no new one.
+func TestARepetitionNeedsNoText(t *testing.T) {
 	w := newWorld(t, loop.Config{})
-	took := func(n int) time.Duration {
-		text, least := strings.Repeat("ein Wört [", n), time.Hour
-		for range 3 {
-			began := time.Now()
-			w.answer(loop.Event{Text: text, Session: "s"})
-			least = min(least, time.Since(began))
-		}
-		return least
+	given := w.answer(loop.Event{ID: "e", Text: "Why?"})
+	again := w.answer(loop.Event{ID: "e"})
+	assert.Equal(t, given.Text, again.Text)
+	for _, id := range []string{"", "other"} {
+		var input *heed.InputError
+		require.ErrorAs(t, second(w.Answer(ctx, loop.Event{ID: id, Text: " \n"})), &input)
+		assert.Equal(t, "Text", input.Field)
 	}
-	assert.Less(t, took(400_000), 30*took(6000))
+}
+
+// A text that is too long is listed as left out, also if nothing is left of it.
+func TestATextThatIsTooLongIsListed(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	for text, cut := range map[string]bool{
+		strings.Repeat("ä", 32_000):               false,
+		strings.Repeat("ä", 32_001):               true,
+		strings.Repeat("\n", 70_000) + "And now?": true,
+		strings.Repeat(" ", 70_000) + "And now?":  true,
+	} {
+		p, err := w.Prepare(ctx, loop.Event{Text: text})
+		require.NoError(t, err)
+		left := slices.Contains(p.LeftOut, loop.LeftOut{What: "event", Why: "characters"})
+		assert.Equal(t, cut, left, "%.20q", text)
+	}
+}
+
+// BenchmarkAVeryLongText answers a text of megabytes, and one that the model gets whole.
+func BenchmarkAVeryLongText(b *testing.B) {
+	for _, n := range []int{6000, 400_000} {
+		b.Run(fmt.Sprint("characters=", 10*n), func(b *testing.B) {
+			agent, err := loop.New(ctx, loop.Config{
+				Store: &memstore.Store{}, Model: &mouth{says: "So."},
+			})
+			require.NoError(b, err)
+			text := strings.Repeat("ein Wört [", n)
+			for b.Loop() {
+				_, err := agent.Answer(ctx, loop.Event{Text: text, Session: "s"})
+				require.NoError(b, err)
+			}
+		})
+	}
 }
 
 // measuring is a similarity that tells of the texts.

@@ -23,8 +23,8 @@ type Event struct {
 	ID string
 	// Text is what happened or was asked. The model gets it with its lines, up to 32,000 characters.
 	// Plan.LeftOut reports a longer text. Its first 8 KiB are compared with heuristics, notes and
-	// tasks. It must not be blank, except for [Agent.Prepare], because a framework may send the model
-	// more than a text, for example a picture.
+	// tasks. [Agent.Answer] refuses a blank text. [Agent.Prepare] does not, because a framework may
+	// send the model more than a text, for example a picture.
 	Text string
 	// Session is the conversation, Person who is answered, and Stream the place where the next
 	// message shows whether the answer was passed over. All may be empty.

@@ -200,6 +200,10 @@ func TestAFailureIsRecordedLater(t *testing.T) {
 		require.NoError(t, err)
 		require.ErrorIs(t, a.Degraded.After, storetest.ErrFailed)
 		w.sea.SetAway(false)
+		require.NoError(t, w.Freeze(ctx, true))
+		require.NoError(t, second(w.Answered(ctx, a.Plan, loop.Reply{})))
+		assert.Empty(t, w.outcomes(), "a frozen agent does not learn")
+		require.NoError(t, w.Freeze(ctx, false))
 		for range 2 {
 			again, err := w.Answered(ctx, a.Plan, loop.Reply{})
 			require.NoError(t, err)
@@ -210,6 +214,30 @@ func TestAFailureIsRecordedLater(t *testing.T) {
 			assert.EqualValues(t, -1, w.outcomes()[0].Value)
 		}
 	}
+}
+
+// A failure that is recorded late does not count against an answer that the event got since.
+func TestAFailureIsRecordedAfterAnAnswer(t *testing.T) {
+	var w *island
+	says := ""
+	w = newIsland(t, loop.Config{Model: decision.LLMFunc(
+		func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+			w.sea.SetAway(says == "")
+			return decision.LLMResponse{Text: says}, nil
+		})})
+	e := loop.Event{ID: "e", Text: "The mail is late", Item: "i", Domain: "d"}
+	failed, err := w.Answer(ctx, e)
+	require.NoError(t, err)
+	require.Error(t, failed.Degraded.After)
+	w.sea.SetAway(false)
+	says = "So."
+	given, err := w.Answer(ctx, e)
+	require.NoError(t, err)
+	require.Equal(t, says, given.Text)
+	late, err := w.Answered(ctx, failed.Plan, loop.Reply{})
+	require.NoError(t, err)
+	assert.Equal(t, says, late.Text)
+	assert.Empty(t, w.outcomes())
 }
 
 // A clock that is put back while a model works makes no time negative.

@@ -428,7 +428,9 @@ var _ heed.Sweeper = (*Agent)(nil)
 // cuts reports whether a text is too long for a prompt. It looks only so far that a text of
 // megabytes costs little.
 func (a *Agent) cuts(text string) bool {
-	return len(text) > maxText && prompt.Code(text, maxText) != prompt.Code(text, 2*maxText)
+	short := prompt.Code(text, maxText)
+	return len(text) > maxText &&
+		(short != prompt.Code(text, 2*maxText) || short == prompt.Code("…", 0)) // it begins with blanks
 }
 
 // shortened reports whether a line of a prompt has no room for all of a text.
