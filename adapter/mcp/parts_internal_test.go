@@ -76,7 +76,8 @@ func TestALineThatIsTooLong(t *testing.T) {
 	n, err := m.Read(p)
 	runtime.ReadMemStats(&after)
 	require.NoError(t, err)
-	assert.Equal(t, []byte(ping), p[:n])
+	assert.Len(t, ping, n)
+	assert.JSONEq(t, ping, string(p[:n]))
 	assert.Empty(t, out.String())
 	// Growing slices make a line of maxLine cost several times its length, and 30 lines far more.
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(10*maxLine))
