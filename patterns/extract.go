@@ -335,7 +335,7 @@ func (r *Recorder) Extract(ctx context.Context, text string) (ids []PatternID, e
 		return err
 	})
 	if err == nil {
-		err = valid.List("Patterns", ids, maxNames, maxID)
+		err = checkIDs(ids)
 	}
 	if err != nil {
 		return nil, failed("extract", err)

@@ -163,7 +163,7 @@ func TestAModelHasTheLastWord(t *testing.T) {
 	found, err := w.Extract(ctx, "split by feature")
 	require.NoError(t, err)
 	assert.Equal(t, answer, found)
-	for _, wrong := range []patterns.PatternID{"", "a\x00"} {
+	for _, wrong := range []patterns.PatternID{"", "a\x00", "anti-", "anti-anti-x"} {
 		answer = []patterns.PatternID{wrong}
 		_, err = w.Extract(ctx, "split by feature")
 		assertInputError(t, err, "Patterns[0]")

@@ -1,6 +1,7 @@
 package patterns_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -192,16 +193,26 @@ func TestRehabilitation(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 }
 
-// Evidence on an anti-pattern is evidence on its pattern, whether that is inverted or known or not.
+// Evidence on an anti-pattern is evidence on its pattern, whether that is inverted or not, if it is
+// known.
 func TestEvidenceOnAnAntiPattern(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for range 5 {
-		w.record(good("anti-globals"))
+		o := good("anti-globals")
+		o.Criteria = []string{"c"}
+		w.record(o)
 	}
-	assert.EqualValues(t, 5, w.standing("globals").Counts.Successes)
+	assert.EqualValues(t, 5, w.criterion("c").HelpfulCount, "all else of the outcome counts")
+	_, err := w.Rate(ctx, patterns.Rating{ID: "x", Pattern: "anti-globals", Class: patterns.Helpful,
+		Strength: 1})
+	require.ErrorIs(t, err, heed.ErrNotFound)
+	none, err := w.Standings(ctx, patterns.PatternQuery{})
+	require.NoError(t, err)
+	assert.Empty(t, none, "the host named no pattern that plans could recommend")
+	w.record(good("anti-globals", "globals"))
 	w.record(good("globals", "anti-globals"))
-	assert.EqualValues(t, 6, w.standing("globals").Counts.Successes, "named twice, it counts once")
-	_, err := w.Standing(ctx, "anti-globals")
+	assert.EqualValues(t, 2, w.standing("globals").Counts.Successes, "named twice, it counts once")
+	_, err = w.Standing(ctx, "anti-globals")
 	require.ErrorIs(t, err, heed.ErrNotFound)
 
 	w.feedPattern("p", patterns.Harmful, 3, 0)
@@ -211,8 +222,64 @@ func TestEvidenceOnAnAntiPattern(t *testing.T) {
 	assert.EqualValues(t, 8, w.standing("p").Counts.Successes, "its warning is gone")
 	_, err = w.Standing(ctx, "anti-p")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
-	_, err = w.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Strategy: "anti-anti-p"})
-	assertInputError(t, err, "ID")
+}
+
+// An id that no pattern may have is the fault of its field.
+func TestEvidenceOnAnImpossibleID(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	for _, id := range []patterns.PatternID{
+		"anti-", "anti-anti-p", patterns.PatternID(strings.Repeat("x", 508)),
+	} {
+		for field, o := range map[string]patterns.Outcome{
+			"Strategy":    {Strategy: id, Patterns: []patterns.PatternID{"p"}},
+			"Patterns[1]": {Strategy: "p", Patterns: []patterns.PatternID{"anti-p", id}},
+		} {
+			o.ID, o.Task = "x", "t"
+			_, err := w.Record(ctx, o)
+			assertInputError(t, err, field)
+			err = store.Do(ctx, w.store, func(tx *store.Tx) error {
+				_, err := w.RecordIn(tx, o)
+				return err
+			})
+			assertInputError(t, err, field)
+		}
+		_, err := w.Rate(ctx, patterns.Rating{ID: "x", Pattern: id, Class: patterns.Helpful,
+			Strength: 1})
+		assertInputError(t, err, "Pattern")
+	}
+	_, err := w.entry("x")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+}
+
+// A record under the id of an anti-pattern is no pattern, however it is read.
+func TestNoRecordIsAnAntiPattern(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	body := `{"id": "anti-q", "anti": true, "content": "AVOID: q", "state": "inverted"}`
+	_, err := w.store.Commit(ctx, store.Batch{Records: []store.Record{
+		{Ref: store.Ref{Kind: "patterns.pattern", ID: "anti-q"}, At: start,
+			Keys: []string{"planned"}, Body: store.Raw([]byte(body))},
+	}})
+	require.NoError(t, err)
+	agree := func(want string) {
+		all, err := w.Standings(ctx, patterns.PatternQuery{Anti: true})
+		require.NoError(t, err)
+		plan, err := w.Plan(ctx, "task")
+		require.NoError(t, err)
+		one, err := w.Standing(ctx, "anti-q")
+		if want == "" {
+			require.ErrorIs(t, err, heed.ErrNotFound)
+			assert.Empty(t, all)
+			assert.Empty(t, plan.AntiPatterns)
+			return
+		}
+		require.NoError(t, err)
+		assert.Equal(t, want, one.Pattern.Content)
+		assert.Equal(t, []patterns.Standing{one}, all)
+		assert.Equal(t, all, plan.AntiPatterns)
+	}
+	agree("")
+	w.feedPattern("q", patterns.Harmful, 3, 0)
+	agree("AVOID: q. Failed 3/3 times (100% failure rate)")
 }
 
 // forgotten returns a world in which a pattern was inverted by one person's failures, and that

@@ -20,7 +20,8 @@ type Outcome struct {
 	Description string `json:"description,omitempty"`
 	// Strategy and Patterns were followed. Each is credited once; the strategy is a pattern like the
 	// others. Do not name a pattern that the prompt merely showed. One that is not known is added:
-	// with the name of its approach for content, else with its id.
+	// with the name of its approach for content, else with its id. An anti-pattern counts as its
+	// pattern, and is left out if that is not known.
 	Strategy PatternID   `json:"strategy,omitempty"`
 	Patterns []PatternID `json:"patterns,omitempty"`
 	// Criteria are the criteria of evaluation that the outcome speaks for or against. No other
@@ -81,12 +82,12 @@ func (o *Outcome) validate(now time.Time) error {
 			return valid.Input([...]string{"Duration", "Errors", "Retries"}[i], "must not be negative")
 		}
 	}
-	return cmp.Or(valid.Names(maxID, "ID", o.ID, "Task", o.Task),
-		valid.List("Patterns", o.Patterns, maxNames, maxID),
+	return cmp.Or(valid.Names(maxID, "ID", o.ID, "Task", o.Task), checkIDs(o.Patterns),
 		valid.List("Criteria", o.Criteria, maxNames, maxID),
 		valid.List("Files", o.Files, maxNames, maxContent),
 		valid.Texts(maxID, "Strategy", string(o.Strategy), "FailureMode", o.FailureMode),
-		evidence.CheckText("Source", o.Source), valid.Time("At", o.At, now))
+		evidence.CheckText("Source", o.Source), valid.Time("At", o.At, now),
+		checkID("Strategy", rootOf(o.Strategy)))
 }
 
 // credited returns the strategy and the patterns, each of them once.

@@ -2,6 +2,7 @@ package patterns
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,9 +13,9 @@ import (
 )
 
 // A PatternID names a pattern: a way of doing things that outcomes are credited to. It is valid
-// UTF-8 without NUL, not empty, and at most 512 bytes long. "anti-" and the id of a pattern name
+// UTF-8 without NUL, not empty, and at most 507 bytes long. "anti-" and the id of a pattern name
 // the anti-pattern that warns of it while it is inverted. Evidence on that is evidence on the
-// pattern.
+// pattern if the pattern is known, and does not add it.
 type PatternID string
 
 // antiPrefix begins the id of an anti-pattern. The id of the pattern that it warns of follows.
@@ -138,18 +139,32 @@ func (p *Pattern) addExample(task string) {
 	}
 }
 
-// validate reports the first fault of a pattern. An id leaves room for the prefix of its
-// anti-pattern.
+// validate reports the first fault of a pattern.
 func (p *Pattern) validate() error {
-	switch {
-	case isAnti(p.ID):
-		return valid.Input("ID", `begins with "anti-", which only ids of inverted patterns may`)
-	case len(p.ID)+len(antiPrefix) > maxID:
-		return valid.Input("ID", `must leave room for "anti-"`)
-	}
-	return cmp.Or(valid.Names(maxID, "ID", string(p.ID), "State", p.State),
+	return cmp.Or(checkID("ID", p.ID), valid.Names(maxID, "ID", string(p.ID), "State", p.State),
 		valid.Names(maxContent, "Content", p.Content), valid.Texts(maxContent, "Reason", p.Reason),
 		valid.List("Tags", p.Tags, maxTags, maxID))
+}
+
+// checkID reports that no pattern may have this id. An id leaves room for the prefix of its
+// anti-pattern.
+func checkID(field string, id PatternID) error {
+	switch {
+	case isAnti(id):
+		return valid.Input(field, `names the pattern %q, but no pattern's id begins with "anti-"`, id)
+	case len(id)+len(antiPrefix) > maxID:
+		return valid.Input(field, `must leave room for "anti-"`)
+	}
+	return nil
+}
+
+// checkIDs reports the first fault of the patterns that evidence names. It may name anti-patterns.
+func checkIDs(ids []PatternID) error {
+	err := valid.List("Patterns", ids, maxNames, maxID)
+	for i, id := range ids {
+		err = cmp.Or(err, checkID(fmt.Sprintf("Patterns[%d]", i), rootOf(id)))
+	}
+	return err
 }
 
 // isAnti reports whether an id has the prefix of the anti-patterns of inverted patterns.

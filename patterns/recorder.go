@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/internal/text"
@@ -247,9 +248,9 @@ func (d *draft) credit(e *Entry, one evidence.Observation, named []PatternID) er
 			return err
 		}
 	}
-	credited, err := d.resolve(named)
-	if err != nil {
-		return err
+	credited := d.resolve(named)
+	if d.full && len(credited) == 0 && len(named) > 0 {
+		return evidence.ErrFull
 	}
 	if class == neutral && (d.r.cfg.literal || !o.Success) {
 		class = harmful
@@ -267,29 +268,21 @@ func (d *draft) credit(e *Entry, one evidence.Observation, named []PatternID) er
 }
 
 // resolve returns the patterns under which evidence on these is kept, each once. It adds a pattern
-// that is not known. With a full store, patterns that are not known are left out; if no pattern is
-// left, that is an error.
-func (d *draft) resolve(ids []PatternID) ([]PatternID, error) {
-	resolved := make([]PatternID, 0, len(ids))
-	for _, id := range roots(ids) {
-		_, known := d.pattern(id)
-		switch {
-		case known:
-		case d.full:
+// that is not known, unless the store is full or only its anti-pattern was named: plans must not
+// come to recommend what the host never named.
+func (d *draft) resolve(ids []PatternID) (resolved []PatternID) {
+	for _, id := range ids {
+		root := rootOf(id)
+		_, known := d.pattern(root)
+		if slices.Contains(resolved, root) || !known && (d.full || isAnti(id)) {
 			continue
-		default:
-			fresh, err := d.r.fresh(Pattern{ID: id, Content: d.r.contentOf(id)})
-			if err != nil {
-				return nil, err
-			}
-			d.put(fresh)
 		}
-		resolved = append(resolved, id)
+		if !known {
+			d.put(d.r.fresh(Pattern{ID: root, Content: d.r.contentOf(root)}))
+		}
+		resolved = append(resolved, root)
 	}
-	if len(resolved) == 0 && len(ids) > 0 {
-		return nil, evidence.ErrFull
-	}
-	return resolved, nil
+	return resolved
 }
 
 // strength returns how much evidence on a criterion an outcome is. It is more if the outcome was
@@ -335,7 +328,8 @@ func (r *Recorder) criterionCell(name string) evidence.Cell {
 // There may be 100,000 patterns, unless the store is configured otherwise. One more is refused with
 // [evidence.ErrFull].
 func (r *Recorder) Define(ctx context.Context, p Pattern) (Pattern, error) {
-	wanted, err := r.fresh(p)
+	wanted := r.fresh(p)
+	err := wanted.validate()
 	if err == nil {
 		_, err = r.change(ctx, []PatternID{wanted.ID}, func(d *draft) error {
 			known := false
@@ -352,7 +346,7 @@ func (r *Recorder) Define(ctx context.Context, p Pattern) (Pattern, error) {
 }
 
 // fresh returns a pattern as it begins.
-func (r *Recorder) fresh(p Pattern) (Pattern, error) {
+func (r *Recorder) fresh(p Pattern) Pattern {
 	now := stored(r.cfg.Now())
 	p = Pattern{
 		ID: p.ID, Anti: p.Anti, Content: p.Content, Tags: slices.Clone(p.Tags), Reason: p.Reason,
@@ -361,7 +355,7 @@ func (r *Recorder) fresh(p Pattern) (Pattern, error) {
 	if p.Anti {
 		p.State = inverted
 	}
-	return p, p.validate()
+	return p
 }
 
 // A Rating reports that a criterion or a pattern was helpful or harmful, without an outcome: it
@@ -369,7 +363,8 @@ func (r *Recorder) fresh(p Pattern) (Pattern, error) {
 type Rating struct {
 	// ID names the rating. A rating that is delivered again under the same id counts once.
 	ID string
-	// Criterion or Pattern is rated: one of them.
+	// Criterion or Pattern is rated: one of them. A pattern that is not known is added.
+	// Without its pattern, an anti-pattern is not rated: the error is a [heed.ErrNotFound].
 	Criterion string
 	Pattern   PatternID
 	// Class is the judgement. A neutral rating is remembered by its id and is no evidence.
@@ -408,12 +403,12 @@ func (r *Recorder) Rate(ctx context.Context, rating Rating) (Recorded, error) {
 		if rating.Pattern == "" {
 			return d.judge(rating.Criterion, one)
 		}
-		roots, err := d.resolve(named)
-		if err != nil {
-			return err
+		rated := d.resolve(named)
+		if len(rated) == 0 {
+			return heed.ErrNotFound
 		}
-		d.observe(roots[0], one)
-		d.settle(d.edited(roots[0]), "", "")
+		d.observe(rated[0], one)
+		d.settle(d.edited(rated[0]), "", "")
 		return nil
 	})
 	if err != nil {
@@ -433,5 +428,6 @@ func (g *Rating) validate(now time.Time) error {
 		return valid.Input("Strength", "is %v, must be in (0, 1]", g.Strength)
 	}
 	return cmp.Or(valid.Names(maxID, "ID", g.ID), valid.Texts(maxID, "Criterion", g.Criterion,
-		"Pattern", string(g.Pattern), "Task", g.Task, "Source", g.Source), valid.Time("At", g.At, now))
+		"Pattern", string(g.Pattern), "Task", g.Task, "Source", g.Source), valid.Time("At", g.At, now),
+		checkID("Pattern", rootOf(g.Pattern)))
 }

@@ -109,23 +109,14 @@ func newReading() *reading {
 	}
 }
 
-// roots returns the patterns under which evidence on these is kept, each once. An inverted pattern
-// reads as two, and both are one record.
-func roots(ids []PatternID) []PatternID {
-	all := make([]PatternID, 0, len(ids))
-	for _, id := range ids {
-		if root := rootOf(id); !slices.Contains(all, root) {
-			all = append(all, root)
-		}
-	}
-	return all
-}
-
-// wants names the records and the evidence of patterns.
+// wants names the records and the evidence of patterns, each once. An inverted pattern reads as
+// two, and both are one record.
 func (r *Recorder) wants(ids []PatternID) (w store.Wants) {
-	for _, id := range roots(ids) {
-		w.Refs = append(w.Refs, r.kinds.patterns.Ref(string(id)))
-		w.Cells = append(w.Cells, r.patternCell(id))
+	for _, id := range ids {
+		root := rootOf(id)
+		if ref := r.kinds.patterns.Ref(string(root)); !slices.Contains(w.Refs, ref) {
+			w.Refs, w.Cells = append(w.Refs, ref), append(w.Cells, r.patternCell(root))
+		}
 	}
 	return w
 }
@@ -133,7 +124,8 @@ func (r *Recorder) wants(ids []PatternID) (w store.Wants) {
 // look adds patterns with their evidence to a reading. What the step has looked up before is not
 // read again, because the step may have changed it since.
 func (r *Recorder) look(tx *store.Tx, found *reading, ids []PatternID) error {
-	w := r.wants(slices.DeleteFunc(roots(ids), func(id PatternID) bool { return found.looked[id] }))
+	w := r.wants(slices.DeleteFunc(slices.Clone(ids),
+		func(id PatternID) bool { return found.looked[rootOf(id)] }))
 	var s store.Snapshot
 	if err := tx.Read(&s, w.Cells, w.Refs); err != nil {
 		return err
@@ -231,7 +223,8 @@ func (c *Config) sum(parts []evidence.Part) (all evidence.Tally) {
 
 // readAll reads the patterns that have these keys, and the evidence of those that a query selects.
 // These are in the order of the reading. A limit of the query keeps those that changed last. It
-// takes two reads, because the records show which cells are needed.
+// takes two reads, because the records show which cells are needed. A record under the id of an
+// anti-pattern is skipped, because look does not find it either.
 func (r *Recorder) readAll(tx *store.Tx, q PatternQuery, keys ...string) (*reading, error) {
 	var s store.Snapshot
 	err := tx.Read(&s, nil, nil, store.Query{Kind: r.kinds.patterns.Name, Keys: keys, Limit: q.Limit})
@@ -246,10 +239,9 @@ func (r *Recorder) readAll(tx *store.Tx, q PatternQuery, keys ...string) (*readi
 		if err != nil {
 			return nil, err
 		}
-		p := &row.Value
-		found.patterns[p.ID] = row
-		if p.Twin != "" || q.selects(p) {
-			rows, cells = append(rows, *p), append(cells, r.patternCell(p.ID))
+		if p := row.Value; !isAnti(p.ID) && (p.Twin != "" || q.selects(&p)) {
+			found.patterns[p.ID] = row
+			rows, cells = append(rows, p), append(cells, r.patternCell(p.ID))
 		}
 	}
 	slices.Reverse(rows)
