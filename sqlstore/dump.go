@@ -141,8 +141,8 @@ var dumpParts = []struct {
 // hashes parses a hash that a row holds, unless there was an error before. So a row with two hashes
 // needs one check of the error.
 func hashes(err error, text string, into *text.Hash) error {
-	if err == nil {
-		err = into.UnmarshalText([]byte(text))
+	if err == nil && into.UnmarshalText([]byte(text)) != nil {
+		err = damaged("the hash %q of a row", text)
 	}
 	return err
 }

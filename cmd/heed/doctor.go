@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -118,12 +119,8 @@ func (d *diagnosis) look(s *session, at place, deep bool) error {
 
 // models lists the models that agents can't ask at present.
 func (d *diagnosis) models(s *session) error {
-	status, err := s.at.store.Status(s.ctx)
-	for _, kind := range status.Records {
-		agent, is := strings.CutSuffix(kind, ".model")
-		if !is || s.Agent != "" && s.Agent != agent {
-			continue
-		}
+	names, _, err := agents.find(s, s.Agent)
+	for _, agent := range names {
 		down, err := s.source().Unavailable(s.ctx, agent)
 		if err != nil {
 			return err
@@ -178,26 +175,23 @@ func (d *diagnosis) rows(s *session) error {
 	limit := evidence.InstantOf(time.Now().Add(evidence.MaxSkew)) // whatever --now is
 	kept, sizes := make(map[string]time.Duration), make(map[string]*size)
 	count := func(has, kind string, n uint64, odd bool) {
-		if sizes[has+kind] == nil {
-			sizes[has+kind] = &size{Kind: kind, Has: has}
-		}
-		one := sizes[has+kind]
+		one := cmp.Or(sizes[has+kind], &size{Kind: kind, Has: has})
+		sizes[has+kind] = one
 		if one.Entries += n; odd {
 			one.odd++
 		}
 	}
 	for r, err := range s.at.rows(s.ctx) {
 		switch {
-		case s.ctx.Err() != nil:
-			return s.ctx.Err()
+		case errors.Is(err, heed.ErrDamaged), errors.As(err, new(*heed.InputError)):
+			return d.damage(s, err) // without counts, which would not be of everything
 		case err != nil:
-			d.fault("not everything can be read: %v: restore the store from a copy", err)
+			return err
 		case r.Kind != nil:
 			kept[r.Kind.Name] = r.Kind.Limits.For
 		case r.Tally != nil:
-			t := r.Tally
-			count("observations", r.kind, t.Positive.N+t.Negative.N+t.Neutral.N,
-				max(t.Positive.Last, t.Negative.Last, t.Neutral.Last) > limit)
+			t := r.Tally.Evidence(0)
+			count("observations", r.kind, t.N(), t.Last() > limit)
 		case r.Record != nil:
 			name, _ := store.KindOf(r.kind) // without a tenant
 			age := s.now().Sub(r.Record.At.Time())
@@ -219,6 +213,28 @@ func (d *diagnosis) rows(s *session) error {
 		}
 	}
 	return nil
+}
+
+// damage names every record that can't be read, as a dump ends at the first.
+func (d *diagnosis) damage(s *session, first error) error {
+	status, err := s.at.store.Status(s.ctx)
+	for _, kind := range status.Records {
+		for r, err := range s.at.store.Find(s.ctx, store.Query{Kind: kind}) {
+			_, bad := store.Decode[any](r.Body)
+			switch {
+			case errors.Is(err, heed.ErrDamaged):
+				d.fault("%v: restore the store from a copy", err)
+			case err != nil:
+				return err
+			case bad != nil:
+				d.fault("record %s of %s is damaged: restore the store from a copy", show(r.ID), show(kind))
+			}
+		}
+	}
+	if d.faults == 0 {
+		d.fault("not everything can be read: %v: restore the store from a copy", first)
+	}
+	return err
 }
 
 // events looks at what waits to be published.

@@ -70,11 +70,10 @@ func TestDoctorWaits(t *testing.T) {
 		late := of.since.Add(of.waits + time.Second)
 		assert.Contains(t, findings(t, db, late, "doctor"), of.report)
 	}
-	for n, says := range map[int]string{999: "999 events wait", 1001: "1000 or more events wait"} {
-		sent(1, n/1001*2+999)
-		sent(999, n)
-		assert.Contains(t, findings(t, db, end.Add(2*time.Hour), "doctor"), says)
-	}
+	sent(1, 999)
+	assert.Contains(t, findings(t, db, end.Add(2*time.Hour), "doctor"), "999 events wait")
+	sent(999, 1001)
+	assert.Contains(t, findings(t, db, end.Add(2*time.Hour), "doctor"), "1000 or more events wait")
 }
 
 // An overview names the newest proposals and counts all, and misses an application after a week.

@@ -135,15 +135,11 @@ func search(ctx context.Context, in *opened, person string) (map[string][]string
 		if r.Record == nil {
 			kind = "evidence"
 		}
-		var value any
 		text, err := json.Marshal(r.Row)
-		if err == nil {
-			err = json.Unmarshal(text, &value)
-		}
 		if err != nil {
 			return nil, err
 		}
-		if mentioned(person, value) {
+		if mentioned(person, string(text)) {
 			found[tenant] = append(found[tenant], kind)
 		}
 	}

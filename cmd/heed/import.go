@@ -110,8 +110,10 @@ type survey struct {
 	praises praises
 }
 
-// look reads the whole log once.
-func (l *pastLog) look(ctx context.Context, own func(*loop.Past) error) (survey, error) {
+// look reads the whole log once, and refuses rows at fault that are not to be skipped.
+func (p *pastFile) look(
+	ctx context.Context, l *pastLog, own func(*loop.Past) error,
+) (survey, error) {
 	found := survey{Arms: make(map[string]int), praises: make(praises)}
 	seed := maphash.MakeSeed()
 	people := make(map[uint64]struct{})
@@ -142,7 +144,7 @@ func (l *pastLog) look(ctx context.Context, own func(*loop.Past) error) (survey,
 		}
 	}
 	found.People = len(people)
-	return found, nil
+	return found, p.faults(&found)
 }
 
 // peopleIn returns the names of people in an answer. Sources of outcomes may be instruments.
@@ -229,11 +231,7 @@ func (cmd *pastCommand) Run(s *session) (err error) {
 // backtest tests what heed would have chosen in a log, without a store.
 func (cmd *pastCommand) backtest(s *session, l *pastLog) error {
 	sound := func(*loop.Past) error { return nil }
-	found, err := l.look(s.ctx, sound)
-	if err == nil {
-		err = cmd.faults(&found)
-	}
-	if err != nil {
+	if _, err := cmd.look(s.ctx, l, sound); err != nil {
 		return err
 	}
 	b, err := past.Test(s.ctx, cmd.Seed, func() iter.Seq2[past.Row, error] {
@@ -261,11 +259,7 @@ func (cmd *pastCommand) run(s *session, l *pastLog) error {
 		Mapping: l.Mapping, Wanted: cmd.Suggest != ""}
 	cmd.Instruments = c.Instruments
 	own := func(p *loop.Past) error { return cmd.own(p, known) }
-	report.survey, err = l.look(s.ctx, own)
-	if err == nil {
-		err = cmd.faults(&report.survey)
-	}
-	if err != nil {
+	if report.survey, err = cmd.look(s.ctx, l, own); err != nil {
 		return err
 	}
 	if len(known) == 0 {

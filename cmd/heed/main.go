@@ -76,9 +76,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "heed: "+oneLine(err))
 		code = failed
 	}
-	var wrong *usageError
-	var parse *kong.ParseError
-	if errors.As(err, &wrong) || errors.As(err, &parse) {
+	if errors.As(err, new(*usageError)) || errors.As(err, new(*kong.ParseError)) {
 		code = misuse
 	}
 	os.Exit(code)
@@ -98,7 +96,6 @@ func run(ctx context.Context, args []string) error {
 		return hint(err)
 	}
 	out := &printer{w: os.Stdout, width: widthOf(os.Stdout)}
-	command := parsed.Selected().Name
 	if words := strings.Join(wordsOf(parsed.Selected()), " "); slices.Contains(agentless, words) {
 		for _, given := range parsed.Path {
 			if given.Flag != nil && given.Flag.Name == "agent" {
@@ -110,7 +107,7 @@ func run(ctx context.Context, args []string) error {
 			return &usageError{"heed " + words + " is for the whole store, and not for a --tenant"}
 		}
 	}
-	err = parsed.Run(&session{&c, ctx, command, out, nil, false})
+	err = parsed.Run(&session{&c, ctx, parsed.Selected().Name, out, nil, false})
 	return flagged(err, parsed.Selected())
 }
 

@@ -138,8 +138,6 @@ func (s *session) open(create bool) (*opened, error) {
 	return st, nil
 }
 
-func (o *opened) close() error { return o.handle.Close() }
-
 // with calls a function while the store that --db names is open, and explains its error.
 func (s *session) with(do func() error) error { return s.within(false, do) }
 
@@ -147,7 +145,7 @@ func (s *session) within(create bool, do func() error) (err error) {
 	if s.at, err = s.open(create); err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, s.at.close()) }()
+	defer func() { err = cmp.Or(err, s.at.handle.Close()) }()
 	s.at.tenant = s.Tenant
 	if s.at.view, err = store.Tenant(s.at.store, s.Tenant); err != nil {
 		return err

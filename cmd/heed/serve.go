@@ -130,10 +130,8 @@ func settle(s *session, c *loop.Config, another string) (err error) {
 	at.view = at.store
 	here.at, s = &at, &here
 	v, t := s.source(), &c.Tuning
-	if v.Name = s.Agent; v.Name == "" {
-		err = agents.some(s, v)
-		v.Name = cmp.Or(v.Name, another)
-	}
+	err = agents.some(s, v)
+	v.Name = cmp.Or(s.Agent, v.Name, another)
 	err = cmp.Or(err, s.openParts(v))
 	c.Name = v.Name
 	if v.Feedback != nil {

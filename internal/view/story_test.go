@@ -420,7 +420,7 @@ func ofArms(ctx context.Context, of *view.Source) []reading {
 		{"choices", func() (any, error) {
 			choices, err := of.Choices(ctx, view.ChoiceQuery{Item: "db-1"}, 2)
 			for i := range choices {
-				choices[i].Choice = strategy.Choice{Arm: choices[i].Choice.Arm} // the rest is drawn
+				choices[i].Choice.ID = strategy.ChoiceID{} // it is drawn
 			}
 			return choices, err
 		}},
