@@ -22,3 +22,5 @@ require (
 	golang.org/x/text v0.23.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect
 )
+
+replace github.com/heedhq/heed => ../..
