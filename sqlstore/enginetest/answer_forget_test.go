@@ -178,7 +178,7 @@ const goneByRole = `
 |---|---|---|---|---|
 | asked | the name on the answer and its trace | the answer, and every statement about it | +1.00 | +1.00 |
 | judged the answer | the name, and all that the judgement counted | a statement without a name, which does not count | +1.00 | +1.00 |
-| undid the answer | the name, and all that the undo counted | a statement without a name, which does not count | -1.00 | +1.00 |
+| undid the answer | the name, and all that the undo counted | a statement without a name, which does not count | +0.00 | +1.00 |
 | reported the outcome | the name, and all that the outcome counted | a statement without a name, which does not count | +0.00 | +1.00 |
 | corrected the answer | the name, and all that the complaint counted | a statement without a name, which does not count; the correction, under a pseudonym | +0.00 | +1.00 |
 `
