@@ -386,8 +386,8 @@ func (l *Learner) restartIfChanged(
 // toRestart returns the cells that a change restarts, or none if the store has fewer than half of
 // the outcomes of the arm that this process counted: they were reset or restarted elsewhere. The
 // same holds if the change rests on few of the people whose evidence would go: the process may have
-// counted outcomes of these few alone. A change of more than mostRestarted cells restarts
-// none, because the commits would take longer than the caller of an outcome can wait.
+// counted outcomes of these few alone. A change of more than mostRestarted cells restarts none,
+// because the commits would take longer than the caller of an outcome can wait.
 func (l *Learner) toRestart(ctx context.Context, s *segment, c *change) ([]evidence.Cell, error) {
 	var cells []evidence.Cell
 	outcomes, people := uint64(0), make(map[string]bool)
