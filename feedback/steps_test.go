@@ -201,7 +201,7 @@ func TestInjectAndCheckInAStep(t *testing.T) {
 func TestInjectionNamesItsRules(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	texts := map[string]string{}
-	for i := range 26 { // more than fit, of which every third is long
+	for i := range 26 { // more than fit; every third text is long
 		text := "Name " + strings.Repeat(string(rune('a'+i)), 3)
 		if i%3 == 0 {
 			text += strings.Repeat(" long", 90)

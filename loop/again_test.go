@@ -18,7 +18,7 @@ import (
 	"github.com/heedhq/heed/store/storetest"
 )
 
-// audited returns how many entries the audit log has, without those of outages.
+// audited returns how many entries the audit log has. Entries of outages do not count.
 func (w *world) audited() (n int) {
 	w.t.Helper()
 	for e, err := range store.AuditEntries(ctx, w.store, store.Query{}) {

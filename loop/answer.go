@@ -206,8 +206,7 @@ func (a *Agent) catchUp(ctx context.Context, p Plan) (Answer, error) {
 func (a *Agent) failedLate(ctx context.Context, p *Plan) error {
 	err := a.given(ctx, p)
 	if errors.Is(err, ErrNoAnswer) {
-		p.kept.Frozen, err = a.isFrozen(store.Reading(ctx, a.cfg.Store))
-		if err == nil {
+		if p.kept.Frozen, err = a.isFrozen(store.Reading(ctx, a.cfg.Store)); err == nil {
 			err = a.failed(ctx, p)
 		}
 	}

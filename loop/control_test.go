@@ -54,7 +54,7 @@ func TestWhatTheControlGroupIsNotShown(t *testing.T) {
 	}
 }
 
-// An answer follows ways of working only if it has a task, and then they are those of its text.
+// An answer without a task follows no ways of working. With a task, its text shows the ways.
 func TestWaysAreOfTasks(t *testing.T) {
 	w := newWorld(t, loop.Config{})
 	w.model.says = "Split by feature: the shop first."

@@ -68,7 +68,7 @@ func (w *workshop) texts() map[store.Ref]string {
 // drawn are ids that differ from run to run, and those that are derived from them.
 var drawn = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|[\w-]{22}\b`)
 
-// whole returns all that was learned and recorded, but for one record.
+// whole returns all that was learned and recorded, without one record.
 func (w *workshop) whole(except store.Ref) (lines []string) {
 	for _, kind := range []string{"learning.heuristic", "strategy.arm", "patterns.pattern"} {
 		for scope, err := range w.kept.Scopes(ctx, kind) {

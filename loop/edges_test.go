@@ -282,8 +282,8 @@ func TestNamesAreRefusedAtOnce(t *testing.T) {
 	require.NoError(t, named.Undo(ctx, id, "ann"))
 }
 
-// The message of an id that is too long has the limit of ids, which is less than that of other
-// names.
+// The message about an id that is too long names the limit of ids, because other names may be
+// longer.
 func TestTheLimitOfAnID(t *testing.T) {
 	w := newWorld(t, loop.Config{})
 	for _, n := range []int{901, 5 << 20} {

@@ -186,7 +186,8 @@ func TestAnAnswerDoesNotWaitForTheHealthOfModels(t *testing.T) {
 	})
 }
 
-// Events find the notes and heuristics of their domain, and those of none.
+// An event finds the notes and heuristics of its domain, and the notes and heuristics without a
+// domain.
 func TestWhatADomainHas(t *testing.T) {
 	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
 		Heuristics: []learning.Heuristic{

@@ -113,6 +113,7 @@ func plansOf(name string) store.View[planRow] {
 		},
 		Place: func(r planRow) (string, time.Time, []string) {
 			keys := []string{store.PersonKey(r.By), store.PersonKey(r.Plan.Event.Person)}
+			keys = slices.DeleteFunc(keys, func(key string) bool { return key == store.PersonKey("") })
 			return planID(r.By, r.Plan.Event.ID), r.At, slices.Compact(keys)
 		},
 	}

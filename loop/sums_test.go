@@ -17,7 +17,7 @@ import (
 	"github.com/heedhq/heed/store/storetest"
 )
 
-// outcomes returns the sums of so many answers, of which some succeeded.
+// outcomes returns the sums of n answers with good successes.
 func outcomes(n, good float64) sums {
 	return sums{success: evidence.Sums{Mass: n, Squares: n, Reward: good, RewardSquares: good}}
 }

@@ -184,7 +184,7 @@ func (d *diagnosis) rows(s *session) error {
 	for r, err := range s.at.rows(s.ctx) {
 		switch {
 		case errors.Is(err, heed.ErrDamaged), errors.As(err, new(*heed.InputError)):
-			return d.damage(s, err) // without counts, which would not be of everything
+			return d.damage(s, err) // the counts would be incomplete
 		case err != nil:
 			return err
 		case r.Kind != nil:
@@ -215,7 +215,7 @@ func (d *diagnosis) rows(s *session) error {
 	return nil
 }
 
-// damage names every record that can't be read, as a dump ends at the first.
+// damage names every record that can't be read. A dump ends at the first one.
 func (d *diagnosis) damage(s *session, first error) error {
 	status, err := s.at.store.Status(s.ctx)
 	for _, kind := range status.Records {

@@ -48,7 +48,7 @@ func refused(err error) error {
 	return err
 }
 
-// notIn refuses what a proposal or a rule has the wrong state for.
+// notIn returns the error about a proposal or a rule whose state does not allow the action.
 func notIn(id string, state feedback.State) error {
 	return fmt.Errorf("%s is %s: %s", show(id), lower(state), view.NextOf[state])
 }

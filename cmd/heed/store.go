@@ -223,7 +223,7 @@ func openFile(name string) (*os.File, error) {
 	return file, permitted(err, "read", name)
 }
 
-// permitted explains the error of a file or directory that the user has no right to.
+// permitted explains an error about missing rights to a file or directory.
 func permitted(err error, to, name string) error {
 	if errors.Is(err, os.ErrPermission) {
 		return fmt.Errorf("you may not %s %s: check its rights, or name another one", to, name)

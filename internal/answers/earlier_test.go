@@ -603,7 +603,7 @@ func TestDifferencesToEarlierRecords(t *testing.T) {
 		// A later message turned the outcome around.
 		"an expected outcome comes twice": {all(expected(-1, 1), expected(1, 2)), 1, -1, true,
 			true},
-		// Whoever took the answer back decided what it was worth.
+		// An undo by any person decided what the answer was worth.
 		"another person takes it back": {all(judged("ann", 1, 1), undo("bob", 2)), -1, 0, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
