@@ -216,6 +216,7 @@ func TestDoEndsAtOnce(t *testing.T) {
 					return nil
 				})
 				require.ErrorIs(t, err, failure, where)
+				require.EqualError(t, err, failure.Error(), "nothing is added to the error of one run")
 				require.ErrorIs(t, end, failure, where)
 				assert.Equal(t, 1, runs, where)
 				assert.Equal(t, -1, value(t, st, "a"), where)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -139,6 +140,22 @@ func TestAStepGoesOnWithItsJob(t *testing.T) {
 	require.Equal(t, 1, jobs(t, st))
 	require.NoError(t, store.Do(ctx, st, step))
 	assert.Zero(t, jobs(t, st))
+}
+
+// A job that conflicts again and again returns the error in the end, and a sweep finishes it.
+func TestAJobGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newScripted(t)
+		for i := range store.Tries {
+			st.script[2+i] = func(func() error) error { return heed.ErrConflict }
+		}
+		err := store.Run(ctx, st, store.Job{Reset: []store.Selection{{Kind: "arm"}}})
+		require.ErrorIs(t, err, heed.ErrConflict)
+		assert.Equal(t, 1+store.Tries, st.commits)
+		assert.Equal(t, 1, jobs(t, st))
+		require.NoError(t, store.Resume(ctx, st))
+		assert.Zero(t, jobs(t, st))
+	})
 }
 
 // A job that is asked for again finishes the first one, which would otherwise take what comes after

@@ -66,6 +66,74 @@ func TestTenantsInADump(t *testing.T) {
 	assert.Zero(t, got.Records[0].Revision)
 }
 
+// TestAViewHasItsOwnNames returns from each call just what the tenant has, under the names that the
+// tenant gave.
+func TestAViewHasItsOwnNames(t *testing.T) {
+	st := &memstore.Store{}
+	require.NoError(t, st.Declare(ctx, signed))
+	arm := evidence.Cell{Kind: "arm", Scope: "s", Item: "i"}
+	tool := evidence.Cell{Kind: "tool", Scope: "t", Item: "i"}
+	b := signedBy("ann")
+	for i, c := range []evidence.Cell{arm, tool} {
+		b.Observations = append(b.Observations, evidence.Observation{
+			ID: []string{"a", "t"}[i], Cell: c, Source: "ann", Reward: 1, Weight: 1, At: start,
+		})
+	}
+	b.PartsOf = []evidence.Cell{arm}
+	var acme store.Store
+	for _, tenant := range []string{"", "bravo", "acme"} {
+		view, err := store.Tenant(st, tenant)
+		require.NoError(t, err)
+		receipts, err := view.Commit(ctx, b)
+		require.NoError(t, err)
+		require.Len(t, receipts[0].Parts, 1)
+		assert.Equal(t, arm, receipts[0].Parts[0].Cell)
+		acme = view
+	}
+	receipts, err := acme.Commit(ctx, store.Batch{Observations: b.Observations})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a", "t"}, receipts[0].Duplicates)
+
+	var s store.Snapshot
+	ref, query := b.Records[0].Ref, store.Query{Kind: signed.Name}
+	for n := 1; n <= 2; n++ { // the second read adds to the first
+		require.NoError(t, acme.Read(ctx, &s, []evidence.Cell{arm}, []store.Ref{ref}, query))
+		require.Len(t, s.Records, n)
+		require.Len(t, s.Parts, n)
+		require.Len(t, s.Found, n)
+		assert.Equal(t, ref, s.Records[n-1].Ref)
+		assert.Equal(t, arm, s.Parts[n-1].Cell)
+		require.Len(t, s.Found[n-1], 1)
+		assert.Equal(t, ref, s.Found[n-1][0].Ref)
+	}
+	var found []store.Ref
+	for r, err := range acme.Find(ctx, query) {
+		require.NoError(t, err)
+		found = append(found, r.Ref)
+	}
+	assert.Equal(t, []store.Ref{ref}, found)
+	listed := func(q store.CellQuery) (cells []evidence.Cell) {
+		for p, err := range acme.List(ctx, q) {
+			require.NoError(t, err)
+			cells = append(cells, p.Cell)
+		}
+		return cells
+	}
+	assert.Equal(t, []evidence.Cell{arm}, listed(store.CellQuery{Kind: "arm", Scope: "s"}))
+	assert.ElementsMatch(t, []evidence.Cell{arm, tool}, listed(store.CellQuery{Naming: "ann"}))
+	for scope, err := range acme.Scopes(ctx, "tool") {
+		require.NoError(t, err)
+		assert.Equal(t, "t", scope)
+	}
+	var history []evidence.Observation
+	for o, err := range acme.History(ctx, tool) {
+		require.NoError(t, err)
+		history = append(history, o)
+	}
+	require.Len(t, history, 1)
+	assert.Equal(t, []any{"t", tool}, []any{history[0].ID, history[0].Cell})
+}
+
 // TestTenantsCross names kinds as a store keeps them for other tenants, in the view of a tenant.
 func TestTenantsCross(t *testing.T) {
 	st := &memstore.Store{}

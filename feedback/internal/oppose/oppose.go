@@ -124,17 +124,13 @@ func affixed(x, y Reading) bool {
 
 // bindsOther reports whether both texts have the same two opposites, but about other things.
 func bindsOther(x, y Reading) bool {
-	if len(x.opposable) == 0 || len(y.opposable) == 0 {
+	if len(x.opposable) == 0 {
 		return false
 	}
+	both := func(root string) bool { return x.roots[root] && y.roots[root] }
 	for i, t := range x.tokens {
 		root := stem(t.word)
-		if len(antonyms[root]) == 0 || !y.roots[root] {
-			continue
-		}
-		if !slices.ContainsFunc(antonyms[root], func(o string) bool {
-			return x.roots[o] && y.roots[o]
-		}) {
+		if !both(root) || !slices.ContainsFunc(antonyms[root], both) {
 			continue
 		}
 		// "Open the door, close the window" and "close the door, open the window" have the same

@@ -105,9 +105,13 @@ func TestOpposeNamesTheReason(t *testing.T) {
 		{"Wait for 3.", "Wait for 3", oppose.Way("")},
 		{"log user_id", "log order_id", oppose.Names},
 		{"call api2 twice", "call api3 twice", oppose.Numbers},
+		{"before lunch, ask the team", "ask the whole team before lunch", oppose.Way("")},
+		{"before lunch, ask the team", "lunch before asking the whole team", oppose.Order},
+		{"forbid caches", "allow caches", oppose.Polarity},
 		{"", "", oppose.Way("")},
 	} {
 		assert.Equal(t, test.opposed, oppose.Find(test.a, test.b), "%q, %q", test.a, test.b)
+		assert.Equal(t, test.opposed, oppose.Find(test.b, test.a), "%q, %q", test.b, test.a)
 	}
 	assert.False(t, oppose.Numbers.Contradicts())
 	assert.True(t, oppose.Polarity.Contradicts())
