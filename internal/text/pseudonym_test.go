@@ -1,4 +1,4 @@
-package store_test
+package text_test
 
 import (
 	"strings"
@@ -6,11 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/internal/text"
-	"github.com/heedhq/heed/memstore"
-	"github.com/heedhq/heed/store"
-	"github.com/heedhq/heed/store/storetest"
 )
 
 func TestPseudonymKey(t *testing.T) {
@@ -38,12 +34,4 @@ func TestPseudonymKey(t *testing.T) {
 	} {
 		assert.False(t, text.IsPseudonym(name), name)
 	}
-}
-
-// Without the store there is no key: the zero key would leave every name as it is.
-func TestPseudonymKeyWithoutTheStore(t *testing.T) {
-	st := &storetest.Failing{Store: &memstore.Store{}}
-	st.SetAway(true)
-	_, err := stores.PseudonymKeyIn(store.Reading(ctx, st))
-	assert.Error(t, err)
 }
