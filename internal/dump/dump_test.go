@@ -3,6 +3,7 @@ package dump_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
@@ -205,6 +207,66 @@ func TestInvalidRows(t *testing.T) {
 			_, err = in.Next()
 		}
 		require.ErrorContains(t, err, map[bool]string{true: "body", false: "1e999"}[other == ""])
+	}
+}
+
+// A loader refuses rows that are valid by themselves and do not fit to those before them.
+func TestRowsThatDoNotFit(t *testing.T) {
+	c := dump.Cell{Kind: "k", Item: "i"}
+	c.Hash = dump.HashOfCell(c.EvidenceCell())
+	apart := dump.Cell{Kind: "k", Item: "j", ByOrigin: true, Restart: 5}
+	apart.Hash = dump.HashOfCell(apart.EvidenceCell())
+	cell, other := dump.Row{Cell: &c}, dump.Row{Cell: &apart}
+	sums := func(of text.Hash, source string, lost evidence.Instant) dump.Row {
+		return dump.Row{Tally: &dump.Tally{Cell: of, Source: source, Mass: 1, Squares: 1, Reward: 1,
+			RewardSquares: 1, Positive: dump.Count{N: 1, Last: 9, Lost: lost}}}
+	}
+	seen := func(of text.Hash, id, source string, reward float64, at evidence.Instant) dump.Row {
+		return dump.Row{Observation: &dump.Observation{Cell: of, ID: id, Source: source,
+			Reward: reward, Weight: 1, At: at}}
+	}
+	unweighed := seen(c.Hash, "w", "", 0, 10)
+	unweighed.Observation.Weight = 0
+	all, one := sums(c.Hash, "", 0), seen(c.Hash, "1", "s", 1, 9)
+	kind := dump.Row{Kind: &store.Kind{Name: "note"}}
+	record := func(kind string) dump.Row {
+		return dump.Row{Record: &dump.Record{Kind: kind, ID: "1", Revision: 1, At: 1,
+			Body: []byte("{}")}}
+	}
+	for name, rows := range map[string][]dump.Row{
+		"a cell twice":          {cell, cell},
+		"sums of no cell":       {all},
+		"sums twice":            {cell, all, all},
+		"an origin":             {cell, sums(c.Hash, "s", 0)},
+		"an origin twice":       {other, sums(apart.Hash, "s", 0), sums(apart.Hash, "s", 0)},
+		"no sums":               {cell, one},
+		"no sums of the origin": {other, sums(apart.Hash, "s", 0), seen(apart.Hash, "1", "t", 1, 9)},
+		"no sums of the sign":   {cell, all, seen(c.Hash, "1", "", 0, 9)},
+		"after the last":        {cell, all, seen(c.Hash, "1", "", 1, 10)},
+		"more than the sums":    {cell, all, one, seen(c.Hash, "2", "", 1, 9)},
+		"more than is not lost": {cell, sums(c.Hash, "", 9), one},
+		"lost of no cell":       {{Lost: &dump.Lost{Cell: c.Hash}}},
+		"history of no cell":    {one},
+		"no kind":               {record("note")},
+		"a cell behind an id":   {{ID: &dump.ID{}}, cell},
+	} {
+		_, err := read(bytes.NewReader(write(t, rows...)))
+		fault := (*heed.InputError)(nil)
+		if assert.ErrorAs(t, err, &fault, name) {
+			assert.Equal(t, fmt.Sprintf("line %d", 1+len(rows)), fault.Field, name)
+		}
+	}
+	for name, rows := range map[string][]dump.Row{
+		"in the sums":         {cell, all, one},
+		"of its origin":       {other, sums(apart.Hash, "s", 0), seen(apart.Hash, "1", "s", 1, 9)},
+		"two origins":         {other, sums(apart.Hash, "s", 0), sums(apart.Hash, "t", 0)},
+		"before the restart":  {other, seen(apart.Hash, "1", "s", 1, 4)},
+		"without weight":      {cell, unweighed},
+		"a kind of a tenant":  {kind, record("note@acme")},
+		"a kind behind an id": {{ID: &dump.ID{}}, kind, record("note")},
+	} {
+		_, err := read(bytes.NewReader(write(t, rows...)))
+		assert.NoError(t, err, name)
 	}
 }
 
