@@ -153,14 +153,11 @@ func distance(cosine float32) float64 {
 
 // settle moves the cells to the middle of what is nearest to them, in at most this number of
 // rounds. A cell's mass is what it was before, and counts as much as that many points at its place.
-// The cells that are given are not changed. It ends early once no more than one point of a thousand
-// has moved to another cell. This is Lloyd's algorithm (1982) on the sphere, where the middle of
-// vectors is the direction of their sum.
+// The cells that are given are not changed. All points begin in the first cell, and it ends early
+// once no more than one point of a thousand has moved to another cell. This is Lloyd's algorithm
+// (1982) on the sphere, where the middle of vectors is the direction of their sum.
 func settle(ctx context.Context, points [][]float32, before []cell, rounds int) ([]cell, error) {
 	cells, of := slices.Clone(before), make([]int, len(points))
-	for i := range of {
-		of[i] = -1
-	}
 	for range rounds {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -17,6 +17,7 @@ func TestVectorsStayTheSame(t *testing.T) {
 	for text, want := range map[string]float64{
 		"":                     1.0595695,
 		"an Error is an error": 0.9052039,
+		"A Zoo, a zoo, 0 or 9": 0.3115316,
 		"ÜBER Größe":           0.7145441,
 		"Почему сервер не отвечает?": 0.3116562,
 		"שלום עולם":                                              0.5892495,

@@ -51,18 +51,16 @@ const (
 	remembered = 1000
 	// leastBatch is how many vectors Sweep learns from at least.
 	leastBatch = 32
-	// textsACall is how many texts an embedder gets in one call at most.
-	textsACall = 100
 )
 
-// withDefaults sets the zero fields. An embedder of the host's is contained, remembers its last
-// vectors, and gets batches; Form needs neither, because it is as fast as the look-up.
+// withDefaults sets the zero fields. An embedder of the host's is contained, and remembers its
+// last vectors; Form needs neither, because it is as fast as the look-up.
 func (c Config) withDefaults() Config {
 	c.Name, c.Clusters = cmp.Or(c.Name, defaultName), cmp.Or(c.Clusters, defaultClusters)
 	if c.Embed == nil {
 		c.Embed = Form
 	} else {
-		c.Embed = text.Remembering(contained(c.Embed), remembered, textsACall)
+		c.Embed = text.Remembering(contained(c.Embed), remembered, 1) // Item has one text
 	}
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock

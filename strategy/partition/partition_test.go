@@ -319,6 +319,39 @@ func TestVectorFaults(t *testing.T) {
 	assert.Empty(t, of(t, p, 0))
 }
 
+// An ending is a context that has ended once it was asked a number of times. It counts how often it
+// is asked after that.
+type ending struct {
+	context.Context
+	left, late int
+}
+
+func (e *ending) Err() error {
+	if e.left--; e.left >= 0 {
+		return nil
+	}
+	e.late++
+	return context.Canceled
+}
+
+// A sweep whose context ends while it learns ends between two rounds, and changes nothing.
+func TestASweepEndsWithItsContext(t *testing.T) {
+	for n := 0; ; n++ {
+		p := newPartition(t, partition.Config{Clusters: 3})
+		see(t, p, topics(120, 1, 0, 1, 2))
+		over := &ending{ctx, n, 0}
+		err := p.Sweep(over, start)
+		if err == nil {
+			assert.NotEmpty(t, of(t, p, 0))
+			assert.Greater(t, n, 10)
+			break
+		}
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Equal(t, 1, over.late, "it ends after %d questions", n)
+		assert.Empty(t, of(t, p, 0))
+	}
+}
+
 func TestEmbedderFaults(t *testing.T) {
 	broken := errors.New("broken")
 	for name, embed := range map[string]heed.Embedder{
