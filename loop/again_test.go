@@ -96,6 +96,38 @@ func TestPraiseThatFailedTeachesWhenItIsRepeated(t *testing.T) {
 	assert.Equal(t, 1, learned())
 }
 
+// Praise returns no error only if it has become a heuristic, whatever call of the store fails.
+func TestPraiseThatTheStoreFails(t *testing.T) {
+	writer := decision.LLMFunc(func(
+		_ context.Context, r decision.LLMRequest,
+	) (decision.LLMResponse, error) {
+		if r.JSON {
+			return decision.LLMResponse{Text: written}, nil
+		}
+		return decision.LLMResponse{Text: "Look at the logs."}, nil
+	})
+	storetest.FailEach(func(at int, after bool) bool {
+		st := &storetest.Failing{Store: new(memstore.Store)}
+		w := newWorld(t, loop.Config{
+			Store: st, RequireStore: true, Model: writer, Tuning: loop.Tuning{Extract: []string{"*"}},
+		})
+		w.answer(loop.Event{ID: "e", Text: full, Person: "ann"})
+		st.Fail(at, after)
+		err := w.React(ctx, "e", loop.Reaction{Person: "ann", Value: 1})
+		failed := st.Failed()
+		st.Fail(0, false)
+		learned := 0
+		for _, err := range w.Learning().Heuristics(ctx) {
+			require.NoError(t, err)
+			learned++
+		}
+		if err == nil {
+			assert.Equal(t, 1, learned, "%d, after %v", at, after)
+		}
+		return failed
+	})
+}
+
 // TestALostReply loses the reply to each commit of each method, with its effect and without it.
 // Then the call is made again. What was learned and the audit log are as after one call.
 func TestALostReply(t *testing.T) {

@@ -94,6 +94,23 @@ func TestAFailureOfACallThatWasOnItsWay(t *testing.T) {
 	}
 }
 
+// Failures that are not counted any more make no model unavailable, and an answer after them is no
+// news.
+func TestOldFailuresDoNotAddUp(t *testing.T) {
+	h := &health{}
+	for range leftOut - 1 {
+		h.fail(noon, llm.RateLimited, 0)
+	}
+	assert.False(t, h.fail(noon.Add(fading+1), llm.RateLimited, 0))
+	assert.Equal(t, 1, h.Failures)
+	for range leftOut {
+		h.fail(noon, llm.RateLimited, 0)
+	}
+	now := noon.Add(fading + 1)
+	assert.False(t, h.answer(now))
+	assert.Equal(t, &health{At: now}, h)
+}
+
 // A failure counts for five minutes, before it and after it, because clocks may be wrong.
 func TestHowLongAFailureCounts(t *testing.T) {
 	for after, counts := range map[time.Duration]bool{

@@ -46,8 +46,10 @@ func TestWhatIsCutIsLeftOut(t *testing.T) {
 	assert.Equal(t, []loop.LeftOut{cut}, plan.LeftOut)
 
 	answer = w.answer(loop.Event{Text: "Why?", History: []loop.Turn{{Role: "user", Text: ticket},
-		{Role: "user", Text: ticket}}})
+		{Role: "user", Text: "One\n" + ticket}}})
 	assert.Equal(t, []loop.LeftOut{{What: "history", Why: "characters"}}, answer.Plan.LeftOut)
+	_, prompt = w.model.last()
+	assert.InDelta(t, 2*32_000, len([]rune(prompt)), 200, "each turn is cut")
 
 	answer = w.answer(loop.Event{Text: strings.Repeat("ü", 32_000)})
 	assert.Empty(t, answer.Plan.LeftOut, "characters are no bytes")

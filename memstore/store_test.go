@@ -252,6 +252,29 @@ func TestStoreLimits(t *testing.T) {
 	assert.Empty(t, found(t, st, store.Query{Kind: "aged"}))
 }
 
+// A later declaration holds for the records that are there, also for those of tenants.
+func TestALaterDeclarationDropsRecords(t *testing.T) {
+	st := newStore(t, memstore.Config{}, notes, store.Kind{Name: "other"})
+	acme, err := store.Tenant(st, "acme")
+	require.NoError(t, err)
+	for _, of := range []store.Store{st, acme} {
+		for i := range 3 {
+			r := record(fmt.Sprint(i), 0, start.Add(time.Duration(i)*time.Second), note{})
+			put(t, of, store.Batch{Records: []store.Record{r}})
+			r.Kind = "other"
+			put(t, of, store.Batch{Records: []store.Record{r}})
+		}
+	}
+	require.NoError(t, st.Declare(ctx, store.Kind{Name: "note", Limits: store.Limits{Most: 1}}))
+	for _, of := range []store.Store{st, acme} {
+		assert.Equal(t, []string{"2"}, found(t, of, store.Query{Kind: "note"}))
+		assert.Len(t, found(t, of, store.Query{Kind: "other"}), 3)
+		r := record("3", 0, start.Add(time.Minute), note{})
+		put(t, of, store.Batch{Records: []store.Record{r}})
+		assert.Equal(t, []string{"3"}, found(t, of, store.Query{Kind: "note"}))
+	}
+}
+
 // An observation that went with a reset, an expunging or a rebuild can be retracted, though
 // the history has lost others since. One that was lost can't be, and Withdraw keeps it.
 func TestStoreRetractsAfterReset(t *testing.T) {

@@ -185,6 +185,20 @@ func TestSharedEvidenceIsTakenBack(t *testing.T) {
 	}
 }
 
+// What a tenant has shared that comes no more is kept for thirty days.
+func TestSharedRowsGoAfterThirtyDays(t *testing.T) {
+	town := newTown(t)
+	town.learns("one", "a", 1, 1)
+	for _, test := range []struct {
+		after time.Duration
+		rows  int
+	}{{30*24*time.Hour - time.Minute, 1}, {2 * time.Minute, 0}} {
+		town.Advance(test.after)
+		require.NoError(t, town.store.Sweep(ctx, time.Time{}))
+		assert.Len(t, town.rows(), test.rows)
+	}
+}
+
 // TestATenantGoesItsOwnWay if its outcomes are not those of the others.
 func TestATenantGoesItsOwnWay(t *testing.T) {
 	town := newTown(t)

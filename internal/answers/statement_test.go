@@ -284,6 +284,34 @@ func TestTheLatestStatementOfASourceHolds(t *testing.T) {
 	}
 }
 
+// A source that repeats a statement later moves its moment alone. A statement that is worth
+// something else, is of another kind of source, or about another thing, takes its place.
+func TestALaterRepetitionMovesItsMoment(t *testing.T) {
+	first := judged("ann", 1, 1)
+	first.Kind = "person"
+	a := said(first)
+	later := first
+	later.At = at(2)
+	on, gone, effect := answers.Say(a, later)
+	assert.Equal(t, answers.Repeated, effect)
+	assert.Empty(t, gone)
+	assert.Equal(t, []uint64{1, 2}, []uint64{on.N, a.Numbers}, "the record shows a change")
+	assert.Equal(t, []answer.Statement{on}, a.Statements)
+	assert.Equal(t, at(2), on.At)
+	for name, change := range map[string]func(*answer.Statement){
+		"worth": func(s *answer.Statement) { s.Worth = 0.1 },
+		"kind":  func(s *answer.Statement) { s.Kind = "instrument" },
+		"about": func(s *answer.Statement) { s.About = answer.TargetRule },
+	} {
+		a, other := said(first), later
+		change(&other)
+		on, gone, effect := answers.Say(a, other)
+		assert.Equal(t, answers.Holds, effect, name)
+		assert.Len(t, gone, 1, name)
+		assert.EqualValues(t, 2, on.N, name)
+	}
+}
+
 // A report of the same moment that corrects what the one before had is another report.
 func TestACorrectedReportIsNoRepetition(t *testing.T) {
 	yes, no := true, false

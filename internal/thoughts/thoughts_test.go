@@ -43,6 +43,8 @@ func TestSplit(t *testing.T) {
 		"fence of tildes": {"~~~\n<think>\n~~~\n<think>a</think>b", "~~~\n<think>\n~~~\nb",
 			"a"},
 		"a longer fence":            {"````\n```\n<think>\n````\nb", "````\n```\n<think>\n````\nb", ""},
+		"two tildes are no fence":   {"~~\n<think>a</think>b", "~~\nb", "a"},
+		"two backticks, no fence":   {"``\n<think>a</think>b", "``\nb", "a"},
 		"a fence in a list":         {"- a\n  ```\n  <think>\n  ```\n<think>a</think>b", "- a\n  ```\n  <think>\n  ```\nb", "a"},
 		"a fence that does not end": {"```\n<think>a</think>", "```\n<think>a</think>", ""},
 		"no fence within a line":    {"a ```\n<think>a</think>b", "a ```\nb", "a"},

@@ -66,6 +66,19 @@ func TestTheDifferenceIsInItsBoundsAtEveryLook(t *testing.T) {
 	}
 }
 
+// Of 50 rewards with a variance of 1/200 in their mean, the bounds are √(2/200 · log(2/miss²)) from
+// the middle, and twice the variance is like half of the rewards.
+func TestTheDifferenceByTheFormula(t *testing.T) {
+	of := func(n float64) evidence.Sums {
+		return evidence.Sums{Mass: n, Reward: n / 2, RewardSquares: n / 2}
+	}
+	low, high := winner.Difference(of(50), of(1e12), 1, 0.1)
+	assert.InDelta(t, 0.23018, high, 1e-5)
+	assert.InDelta(t, -high, low, 1e-9)
+	_, twice := winner.Difference(of(100), of(1e12), 2, 0.1)
+	assert.InDelta(t, high, twice, 1e-9)
+}
+
 func TestTheDifferenceNarrows(t *testing.T) {
 	width := func(n float64) float64 {
 		a := evidence.Sums{Mass: 19 * n, Reward: 14 * n, RewardSquares: 14 * n}
