@@ -56,7 +56,7 @@ var deeds = []deed{
 			h.Action = "new"
 			_, err := f.Restart(ctx, h, "ann", "it is new")
 			return err
-		}, done: heed.ErrConflict},
+		}},
 	{method: "Heuristics", call: func(f *fixture) (err error) {
 		for _, err = range f.Heuristics(ctx) {
 		}

@@ -151,7 +151,8 @@ func (m *Module) put(
 // A pin stays. The evidence of its last 8 wordings is kept apart: a wording that comes back, with
 // the same condition and action, goes on with its own evidence. With the wording that is in force,
 // all that was learned of it is forgotten. Signals on answers that were shown with another wording
-// do not count. Actor and reason are for the audit, and may be empty.
+// do not count. Actor and reason are for the audit, and may be empty. Somebody may repeat a call
+// whose reply got lost, with the same revision: Restart returns what is stored then.
 func (m *Module) Restart(
 	ctx context.Context, h Heuristic, actor, reason string,
 ) (_ Heuristic, err error) {
@@ -169,14 +170,38 @@ func (m *Module) Restart(
 	for _, edition := range r.reword(h, a.heuristic.Revision) {
 		b.Reset = append(b.Reset, m.versionCells(h.ID, edition)...)
 	}
-	b.Records = append(b.Records, store.AuditEntry{
+	entry := store.AuditEntry{
 		ID: store.IDOf(m.kinds.heuristics.Name, h.ID, fmt.Sprint(h.Revision)), At: h.Since,
 		Actor: actor, Action: m.cfg.Name + ".restart", Subject: h.ID, Reason: reason,
-	}.Record())
+	}.Record()
+	b.Records = append(b.Records, entry)
 	if a.streak.Revision > 0 {
 		b.Records = append(b.Records, m.kinds.streaks.Removal(h.ID, a.streak.Revision))
 	}
-	return m.put(ctx, r, b)
+	now, err := m.put(ctx, r, b)
+	if errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown) {
+		if stored, is := m.isStored(ctx, h, entry.Ref); is {
+			return stored, nil
+		}
+	}
+	return now, err
+}
+
+// isStored reports whether a heuristic is stored, apart from what heed sets in it, and so is the
+// record of the ref. It returns what is stored.
+func (m *Module) isStored(
+	ctx context.Context, h Heuristic, ref store.Ref,
+) (_ Heuristic, is bool) {
+	tx := store.Reading(ctx, m.cfg.Store)
+	record, err := tx.Get(ref)
+	if err != nil || record.Revision == 0 {
+		return Heuristic{}, false
+	}
+	row, err := m.kinds.heuristics.In(tx, h.ID)
+	stored := heuristicOf(row)
+	h.CreatedAt, h.Since, h.Edition, h.Revision = stored.CreatedAt, stored.Since, stored.Edition,
+		stored.Revision
+	return stored, err == nil && h == stored
 }
 
 // heuristicOf returns the heuristic of a record, with the revision that a later Put must name.
