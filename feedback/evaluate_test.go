@@ -14,6 +14,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/store"
 )
 
 const long = "the summary is too long"
@@ -257,6 +258,14 @@ func TestAFloodHidesNoCorrection(t *testing.T) {
 	w.says("ann", "Always name the database")
 	flood(w, 1, 60)
 	assert.Equal(t, feedback.Ambiguous, w.says("mallory0", "Never name the database").Class)
+	again := newWorld(t, feedback.Windowed(40))
+	again.says("ann", long)
+	flood(again, 3, 75)
+	forgotten := store.Job{Forget: []string{"mallory0", "mallory1", "mallory2"}}
+	require.NoError(t, store.Run(ctx, again.store, forgotten))
+	flood(again, 3, 75)
+	assert.Equal(t, feedback.GeneralizableHigh, again.says("bob", long).Class,
+		"who was forgotten and comes back is one person")
 	alone := newWorld(t, feedback.Windowed(40))
 	flood(alone, 1, 30)
 	alone.says("mallory0", "Always name the database")

@@ -308,6 +308,11 @@ func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([
 // states a thousand things does not keep what others said from being compared.
 func (s *Service) recent(tx *store.Tx, f *Feedback) ([]Feedback, error) {
 	window, q := s.cfg.window, s.recentOf(f.Agent)
+	tx.Want(peopleWants)
+	key, err := stores.PseudonymKeyIn(tx)
+	if err != nil {
+		return nil, err
+	}
 	var all []Feedback
 	var beyond []bool // a quarter of its person
 	of, within := make(map[string]int), 0
@@ -323,8 +328,9 @@ func (s *Service) recent(tx *store.Tx, f *Feedback) ([]Feedback, error) {
 			return nil, err
 		}
 		for _, o := range page {
-			of[o.Reviewer]++
-			more := of[o.Reviewer] > max(window/4, 10)
+			who := key.Of(o.Reviewer) // one person, though the name was forgotten in between
+			of[who]++
+			more := of[who] > max(window/4, 10)
 			if all, beyond = append(all, o), append(beyond, more); !more {
 				within++
 			}
