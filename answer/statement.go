@@ -34,7 +34,7 @@ type Statement struct {
 	// Of is the heuristic that it is about. "" means the model's answer.
 	Of string `json:"of,omitempty"`
 	// Value is how good the answer was, in [-1, 1], and Weight multiplies what it counts, in [0,
-	// 1e6]; 0 means 1. Value 0 withdraws a judgement.
+	// 10]; 0 means 1. Value 0 withdraws a judgement.
 	Value  float64 `json:"value,omitempty"`
 	Weight float64 `json:"weight,omitempty"`
 	// Scale and Score are set in place of Value where a judgement is a mark.

@@ -36,7 +36,7 @@ type Judgement struct {
 	// Target is the part of the answer that is meant, for example its rule. "" means all of it.
 	Target answer.Target
 	// Value is how good the answer was, in [-1, 1]. 0 withdraws what the person stated before.
-	// Weight multiplies what the strategy makes of it, in [0, 1e6]; 0 means 1.
+	// Weight multiplies what the strategy makes of it, in [0, 10]; 0 means 1.
 	Value, Weight float64
 	// At is when the person judged. The zero time means now. The later of two judgements holds.
 	At time.Time

@@ -281,7 +281,7 @@ func TestTheGradeCounts(t *testing.T) {
 		{learning.Judgement{Value: -0.5, Weight: 0.1}, 0.04},
 		{learning.Judgement{Value: -1, Weight: 2}, 1.6},
 		{learning.Judgement{Weight: 2, Scale: learning.DevScale, Score: 1}, 0.8},
-		{learning.Judgement{Value: 1, Weight: evidence.MaxWeight}, 0.8 * evidence.MaxWeight},
+		{learning.Judgement{Value: 1, Weight: 10}, 8},
 		{learning.Judgement{Value: 0, Weight: 3}, 0}, // it withdraws what was said before
 	} {
 		tt.judgement.HeuristicID, tt.judgement.EventID = "h", "e"

@@ -159,3 +159,18 @@ func TestRedactBeforeATextIsCut(t *testing.T) {
 	require.NoError(t, st.Dump(ctx, &dump))
 	assert.NotContains(t, dump.String(), "sk-7")
 }
+
+// One person who judges everybody's answers with the greatest weight does not turn what forty
+// people have stated about an arm around. A greater weight is refused.
+func TestAWeightDoesNotTurnTheOthersAround(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "a"}}})
+	for i := range 80 {
+		who := fmt.Sprint("p", i%40)
+		id := w.answer(loop.Event{ID: fmt.Sprint("e", i), Text: "Why is it slow?", Person: who}).ID
+		require.NoError(t, w.React(ctx, id, loop.Reaction{Person: who, Value: 1}))
+		require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "mallory", Value: -1, Weight: 10}))
+	}
+	assert.Greater(t, w.mean("", "a"), 0.6)
+	mallory := loop.Reaction{Person: "mallory", Value: -1, Weight: 10.1}
+	assertField(t, "Weight", w.React(ctx, "e0", mallory))
+}

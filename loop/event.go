@@ -100,7 +100,9 @@ type Reaction struct {
 	Target answer.Target
 	// Value is how good the answer was, in [-1, 1]. 0 withdraws the reaction.
 	Value float64
-	// Weight multiplies what the reaction counts, in [0, 1e6]. 0 means 1.
+	// Weight multiplies what the reaction counts, in [0, 10]. 0 means 1. People share what an answer
+	// is worth for its arm by their weights. Set it by what the host knows of a person or a channel,
+	// and never by what a user sends.
 	Weight float64
 	// At is when the person reacted. The zero time means now, or up to [evidence.MaxSkew] later if
 	// the record of the answer has a later statement: the last reaction to arrive holds, although
