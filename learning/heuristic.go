@@ -116,34 +116,49 @@ func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) 
 		return Heuristic{}, err
 	}
 	row.Value.Heuristic = h
-	now, err := m.put(ctx, row.Value, store.Batch{})
-	if errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown) {
-		row, _ = m.kinds.heuristics.In(store.Reading(ctx, m.cfg.Store), h.ID)
-		stored := heuristicOf(row)
-		h.CreatedAt, h.Since, h.Revision = stored.CreatedAt, stored.Since, stored.Revision
-		if h == stored {
-			return h, nil
-		}
-	}
-	return now, err
+	return m.put(ctx, row.Value, store.Batch{})
 }
 
-// put commits a record together with a batch. The heuristic has the revision that it replaces.
+// put commits a record together with a batch. The heuristic has the revision that it replaces. with
+// names a record of the batch that shows that the same call has had its effect before.
 func (m *Module) put(
-	ctx context.Context, r heuristicRecord, b store.Batch,
+	ctx context.Context, r heuristicRecord, b store.Batch, with ...store.Ref,
 ) (_ Heuristic, err error) {
 	read := r.Revision
 	r.CreatedAt, r.Revision = m.orNow(r.CreatedAt), 0
 	b.Records = append([]store.Record{m.kinds.heuristics.Record(r, read)}, b.Records...)
 	receipts, err := m.cfg.Store.Commit(ctx, b)
-	if errors.Is(err, heed.ErrConflict) {
-		err = fmt.Errorf("a heuristic of this id is stored with another revision: %w", heed.ErrConflict)
-	}
 	if err != nil {
-		return Heuristic{}, err
+		return m.orStored(ctx, r.Heuristic, err, with...)
 	}
 	r.Revision = receipts[0].Revision
 	return r.Heuristic, nil
+}
+
+// orStored returns what is stored in place of an error if a call whose reply got lost has stored
+// it: the same heuristic, apart from what heed sets in it, and the record that came with it.
+func (m *Module) orStored(
+	ctx context.Context, h Heuristic, err error, with ...store.Ref,
+) (Heuristic, error) {
+	if !errors.Is(err, heed.ErrConflict) && !errors.Is(err, heed.ErrOutcomeUnknown) {
+		return Heuristic{}, err
+	}
+	tx := store.Reading(ctx, m.cfg.Store)
+	row, _ := m.kinds.heuristics.In(tx, h.ID)
+	stored := heuristicOf(row)
+	for _, ref := range with {
+		if came, _ := tx.Get(ref); came.Revision > 0 {
+			h.Edition = stored.Edition // the later call would set another one
+		}
+	}
+	h.CreatedAt, h.Since, h.Revision = stored.CreatedAt, stored.Since, stored.Revision
+	if h == stored {
+		return h, nil
+	}
+	if errors.Is(err, heed.ErrConflict) {
+		err = fmt.Errorf("a heuristic of this id is stored with another revision: %w", err)
+	}
+	return Heuristic{}, err
 }
 
 // Restart stores a heuristic whose advice changed, like [Module.Put], in one commit with an audit
@@ -178,30 +193,7 @@ func (m *Module) Restart(
 	if a.streak.Revision > 0 {
 		b.Records = append(b.Records, m.kinds.streaks.Removal(h.ID, a.streak.Revision))
 	}
-	now, err := m.put(ctx, r, b)
-	if errors.Is(err, heed.ErrConflict) || errors.Is(err, heed.ErrOutcomeUnknown) {
-		if stored, is := m.isStored(ctx, h, entry.Ref); is {
-			return stored, nil
-		}
-	}
-	return now, err
-}
-
-// isStored reports whether a heuristic is stored, apart from what heed sets in it, and so is the
-// record of the ref. It returns what is stored.
-func (m *Module) isStored(
-	ctx context.Context, h Heuristic, ref store.Ref,
-) (_ Heuristic, is bool) {
-	tx := store.Reading(ctx, m.cfg.Store)
-	record, err := tx.Get(ref)
-	if err != nil || record.Revision == 0 {
-		return Heuristic{}, false
-	}
-	row, err := m.kinds.heuristics.In(tx, h.ID)
-	stored := heuristicOf(row)
-	h.CreatedAt, h.Since, h.Edition, h.Revision = stored.CreatedAt, stored.Since, stored.Edition,
-		stored.Revision
-	return stored, err == nil && h == stored
+	return m.put(ctx, r, b, entry.Ref)
 }
 
 // heuristicOf returns the heuristic of a record, with the revision that a later Put must name.

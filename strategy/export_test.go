@@ -96,3 +96,9 @@ func BulkParts(l *Learner) int {
 	}
 	return b.parts
 }
+
+// ResetItems returns how many items of a segment have a count of resets in memory.
+func ResetItems(l *Learner, q Query) int {
+	s, _ := l.segment(q.Category, q.Context)
+	return len(s.resets)
+}

@@ -183,3 +183,14 @@ func TestWhatWasTakenBackShowsNoChange(t *testing.T) {
 		}
 	}
 }
+
+// After a reset of the segment, the items that are chosen for later take no memory each.
+func TestCountsOfResetsAreBounded(t *testing.T) {
+	l := newLearner(t, withFixtures(t, strategy.Config{Arms: plain("a", "b")}))
+	try(t, l, strategy.Query{Item: "first"}, "a", 1)
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Reason: "a new model"}))
+	for n := range 200 {
+		choose(t, l, strategy.Query{Item: fmt.Sprint(n)})
+	}
+	assert.LessOrEqual(t, strategy.ResetItems(l, strategy.Query{}), 1)
+}

@@ -107,7 +107,9 @@ func (s *segment) wasReset(item string, n resets) {
 	if s.resets == nil {
 		s.resets = make(map[string]resets)
 	}
-	s.resets[item] = n.atLeast(s.resets[item])
+	if n[1] > 0 { // else the count of the segment is enough, whatever the number of items
+		s.resets[item] = n.atLeast(s.resets[item])
+	}
 	s.resets[""] = resets{n[0]}.atLeast(s.resets[""])
 }
 
