@@ -223,7 +223,8 @@ func (c Config) validate() error {
 	var found valid.Faults
 	found.Check(c.Strategy == heuristicFirst || c.Strategy == alwaysLLM, "Strategy", c.Strategy,
 		"must be heuristic_first or always_llm")
-	checkShare(&found, "Threshold", c.Threshold)
+	found.Check(c.Threshold > 0 && c.Threshold <= 1, "Threshold", c.Threshold,
+		"must be in (0, 1], or 0 for the default")
 	found.Check(c.UrgencyReduction >= 0 && c.UrgencyReduction <= 1, "UrgencyReduction",
 		c.UrgencyReduction, "must be in [0, 1]")
 	found.Check(*c.Withhold >= 0 && *c.Withhold <= 1, "Withhold", *c.Withhold, "must be in [0, 1]")
@@ -233,10 +234,6 @@ func (c Config) validate() error {
 	s, asks := c.Similarity.(*sameMeaning)
 	found.Check(!asks || s.llm != nil, "Similarity", nil, "SameMeaning needs a model")
 	return found.Err()
-}
-
-func checkShare(found *valid.Faults, field string, x float64) {
-	found.Check(x > 0 && x <= 1, field, x, "must be in (0, 1], or 0 for the default")
 }
 
 // mostText returns how many characters a prompt shows of what happened.

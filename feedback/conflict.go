@@ -93,7 +93,8 @@ func (s *Service) conflicts(
 			texts = append(texts, o.Text)
 		}
 	}
-	rules, err := activeRules(tx, d)
+	seen := func(r *Rule) bool { return d.overlaps(&r.Draft) } // by an agent of the draft
+	rules, err := ruleKind.union(tx, d.activeKeys(), seen)
 	if err != nil {
 		return nil, err
 	}
@@ -180,11 +181,6 @@ func (s *Service) compareRecent(tx *store.Tx, d *Draft, selects func(*Feedback) 
 		}
 	}
 	return nil
-}
-
-// activeRules returns the active rules that an agent of the draft may see. It reads no others.
-func activeRules(tx *store.Tx, d *Draft) ([]Rule, error) {
-	return ruleKind.union(tx, d.activeKeys(), func(r *Rule) bool { return d.overlaps(&r.Draft) })
 }
 
 // activeKeys are what to look for: the active rules that an agent of the draft may see. A rule for

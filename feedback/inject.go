@@ -156,7 +156,8 @@ func (r *Rules) lines(tx *store.Tx, agent string) (lines []line, err error) {
 	lines = make([]line, len(rules))
 	for i := range rules {
 		r := &rules[i]
-		lines[i] = line{r.ID, render(r), r.Text, newChecker(r.Check), r.withheld()}
+		text := "- " + labels[r.Type] + ": " + prompt.Line(r.Text, maxText) + "\n"
+		lines[i] = line{r.ID, text, r.Text, newChecker(r.Check), r.withheld()}
 	}
 	r.s.prompts.Put(agent, promptLines{version, lines})
 	r.s.version.Store(version)
@@ -193,11 +194,6 @@ func compareBool(a, b bool) int {
 var labels = map[string]string{
 	positiveExample: "Good example", negativeExample: "Do not repeat", guideline: "Guideline",
 	constraint: "Constraint",
-}
-
-// render returns the line of a rule.
-func render(r *Rule) string {
-	return "- " + labels[r.Type] + ": " + prompt.Line(r.Text, maxText) + "\n"
 }
 
 // section is a section of learned rules that begins a line, with the blank line before it.

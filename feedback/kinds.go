@@ -28,7 +28,9 @@ var (
 				return r.ID, r.Recorded, nil
 			}
 			keys := append([]string{store.Key("agent", r.Agent), store.Key("gate", r.Gate),
-				classKey(r.Class)}, personKeys(r.Reviewer, r.Resolver, r.Joiner)...)
+				// What was not evaluated has a key as well, because a sweep looks for it.
+				store.Key("class", string(cmp.Or(r.Class, unclassified)))},
+				personKeys(r.Reviewer, r.Resolver, r.Joiner)...)
 			if r.Cluster != "" {
 				keys = append(keys, store.Key("cluster", r.Cluster),
 					store.Key("clustered", string(r.Class)))
@@ -118,12 +120,6 @@ func listKeys(name string, values []string, all bool) (keys []string) {
 		keys = append(keys, store.Key(name, value))
 	}
 	return keys
-}
-
-// classKey finds the feedback of a class. What was not evaluated has a key as well, because a sweep
-// looks for it.
-func classKey(c Classification) string {
-	return store.Key("class", string(cmp.Or(c, unclassified)))
 }
 
 // groupKey returns the key of a proposal that supersedes just these rules.

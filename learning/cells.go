@@ -33,11 +33,6 @@ func plain(c evidence.Cell) evidence.Cell {
 	return c
 }
 
-// versionCells returns the cells of a version.
-func (m *Module) versionCells(heuristicID string, version uint64) []evidence.Cell {
-	return m.answerCells(m.confidenceCells(nil, heuristicID, version), heuristicID, version)
-}
-
 // A seen heuristic is one as the module read it last, which the store may have changed since.
 type seen struct {
 	version uint64

@@ -119,8 +119,9 @@ func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) 
 	return m.put(ctx, row.Value, store.Batch{})
 }
 
-// put commits a record together with a batch. The heuristic has the revision that it replaces. with
-// names a record of the batch that shows that the same call has had its effect before.
+// put commits a record together with a batch. The heuristic has the revision that it replaces. If
+// the same is stored already, apart from what heed sets in it, the reply to an equal call got lost,
+// and put returns what is stored. with names a record of the batch that is stored with it then.
 func (m *Module) put(
 	ctx context.Context, r heuristicRecord, b store.Batch, with ...store.Ref,
 ) (_ Heuristic, err error) {
@@ -128,35 +129,26 @@ func (m *Module) put(
 	r.CreatedAt, r.Revision = m.orNow(r.CreatedAt), 0
 	b.Records = append([]store.Record{m.kinds.heuristics.Record(r, read)}, b.Records...)
 	receipts, err := m.cfg.Store.Commit(ctx, b)
-	if err != nil {
-		return m.orStored(ctx, r.Heuristic, err, with...)
-	}
-	r.Revision = receipts[0].Revision
-	return r.Heuristic, nil
-}
-
-// orStored returns what is stored in place of an error if a call whose reply got lost has stored
-// it: the same heuristic, apart from what heed sets in it, and the record that came with it.
-func (m *Module) orStored(
-	ctx context.Context, h Heuristic, err error, with ...store.Ref,
-) (Heuristic, error) {
-	if !errors.Is(err, heed.ErrConflict) && !errors.Is(err, heed.ErrOutcomeUnknown) {
+	switch {
+	case err == nil:
+		r.Revision = receipts[0].Revision
+		return r.Heuristic, nil
+	case errors.Is(err, heed.ErrConflict):
+		err = fmt.Errorf("a heuristic of this id is stored with another revision: %w", heed.ErrConflict)
+	case !errors.Is(err, heed.ErrOutcomeUnknown):
 		return Heuristic{}, err
 	}
 	tx := store.Reading(ctx, m.cfg.Store)
-	row, _ := m.kinds.heuristics.In(tx, h.ID)
+	row, _ := m.kinds.heuristics.In(tx, r.ID)
 	stored := heuristicOf(row)
 	for _, ref := range with {
 		if came, _ := tx.Get(ref); came.Revision > 0 {
-			h.Edition = stored.Edition // the later call would set another one
+			r.Edition = stored.Edition // a later call would set another one
 		}
 	}
-	h.CreatedAt, h.Since, h.Revision = stored.CreatedAt, stored.Since, stored.Revision
-	if h == stored {
-		return h, nil
-	}
-	if errors.Is(err, heed.ErrConflict) {
-		err = fmt.Errorf("a heuristic of this id is stored with another revision: %w", err)
+	r.CreatedAt, r.Since, r.Revision = stored.CreatedAt, stored.Since, stored.Revision
+	if r.Heuristic == stored {
+		return stored, nil
 	}
 	return Heuristic{}, err
 }
@@ -183,7 +175,7 @@ func (m *Module) Restart(
 	h.Since = m.orNow(time.Time{})
 	b, r := store.Batch{Policies: m.policies()}, a.heuristic.Value
 	for _, edition := range r.reword(h, a.heuristic.Revision) {
-		b.Reset = append(b.Reset, m.versionCells(h.ID, edition)...)
+		b.Reset = m.answerCells(m.confidenceCells(b.Reset, h.ID, edition), h.ID, edition)
 	}
 	entry := store.AuditEntry{
 		ID: store.IDOf(m.kinds.heuristics.Name, h.ID, fmt.Sprint(h.Revision)), At: h.Since,

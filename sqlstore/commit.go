@@ -157,12 +157,6 @@ var whichVersion = either(`SELECT version FROM heed_store`, ``)
 var nextRevision = either(`UPDATE heed_store SET revision = revision + 1 WHERE version = $1
 	RETURNING revision`, ``)
 
-// write calls a function in a transaction that adds.
-func (s *Store) write(ctx context.Context, do func(*tx) error) error {
-	c := &change{store: s}
-	return s.db.enter(ctx, c.enter, do)
-}
-
 // enter takes the lock, and reads what comes with it at no cost.
 func (c *change) enter(t *tx) error {
 	lock := enterShared

@@ -66,7 +66,8 @@ func (s *Store) erase(ctx context.Context) error {
 
 // note writes how far an erasure came, so that the next sweep, in any process, goes on from there.
 func (s *Store) note(ctx context.Context, q *query, forgotten int64) error {
-	return s.write(ctx, func(t *tx) error {
+	c := &change{store: s}
+	return s.db.enter(ctx, c.enter, func(t *tx) error {
 		_, err := t.exec(q, forgotten)
 		return err
 	})

@@ -166,7 +166,8 @@ type value struct {
 // parameter returns what is believed of a value by the parts of its cell. The scale is the one of
 // the weights in the segment.
 func (f *found) parameter(parts []evidence.Part, now evidence.Instant, scale float64) value {
-	return value{parameterSampler(f.crowd.Pool(parts, now), scale), countOf(parts)}
+	b := parameterBelief(f.crowd.Pool(parts, now), scale)
+	return value{chance.Beta(b.Alpha, b.Beta), countOf(parts)}
 }
 
 // loadItems reads the evidence on the items of a segment, or about a sample of them, in the order

@@ -9,7 +9,6 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
-	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
@@ -187,12 +186,6 @@ func (l *Learner) parameterCells(space space) (cells []evidence.Cell) {
 		cells = append(cells, space.parameter(v.arm, v.Setting))
 	}
 	return cells
-}
-
-// parameterSampler draws from the belief about one value of a parameter.
-func parameterSampler(sums evidence.Sums, scale float64) chance.Sampler {
-	b := parameterBelief(sums, scale)
-	return chance.Beta(b.Alpha, b.Beta)
 }
 
 // parameterBelief is the belief about one value of a parameter. All values start at the even prior.
