@@ -165,6 +165,51 @@ func TestPartition(t *testing.T) {
 	same(t, st, direct)
 }
 
+// TestSlowNetwork opens a handle whose replies take longer than it waits for all of them.
+func TestSlowNetwork(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	proxy := newProxy(t, c.clients[0])
+	direct := open(t, c.connect(t, []int{1}), natsstore.Config{Name: "slow"})
+	text := strings.Repeat("long ", 180_000)
+	for i := range 8 {
+		_, err := direct.Commit(ctx, store.Batch{
+			Records: []store.Record{notes.Record(note{ID: fmt.Sprint(i), Text: text}, 0)}})
+		require.NoError(t, err)
+	}
+	c.clients[0] = proxy.port
+	js := c.connect(t, []int{0})
+	proxy.mu.Lock()
+	proxy.pause = 25 * time.Millisecond // 2.6 MB a second at most, of 7.2 MB
+	proxy.mu.Unlock()
+	same(t, direct, open(t, js, natsstore.Config{Name: "slow", Timeout: time.Minute}))
+}
+
+// TestAMessageIsMissing deletes a message of the log: a handle that needs it reports that at once.
+func TestAMessageIsMissing(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	js := c.connect(t, []int{0})
+	st := open(t, js, natsstore.Config{Name: "hole"})
+	for i := range 5 {
+		require.NoError(t, count(ctx, st, fmt.Sprint(i)))
+	}
+	names := js.StreamNames(ctx, jetstream.WithStreamListSubject("heed.hole.*"))
+	for name := range names.Name() {
+		if strings.HasSuffix(name, "_place") {
+			continue
+		}
+		stream, err := js.Stream(ctx, name)
+		require.NoError(t, err)
+		require.NoError(t, stream.DeleteMsg(ctx, 4))
+	}
+	require.NoError(t, names.Err())
+	require.NoError(t, count(ctx, st, "which has read it"))
+	_, err := natsstore.Open(ctx, js, natsstore.Config{Name: "hole", Timeout: 5 * time.Second})
+	require.ErrorIs(t, err, heed.ErrDamaged)
+	require.ErrorContains(t, err, "message 4 of hole_1_")
+}
+
 // TestForgetting looks for a name in all files of all servers.
 func TestForgetting(t *testing.T) {
 	t.Parallel()

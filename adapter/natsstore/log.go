@@ -311,14 +311,13 @@ func (s *Store) catchUp(ctx context.Context, last uint64, text []byte) error {
 func (s *Store) read(ctx context.Context, from place, after uint64,
 	take func(text []byte, last uint64) (done bool, err error)) error {
 	var text []byte
-	for wait := shortPause; ; wait = min(2*wait, longPause) {
+	wait := shortPause
+	for {
 		messages, err := s.fetch(ctx, s.stream(from), after+1)
-		if err == nil && len(messages) == 0 { // the server that was asked is behind
-			err = s.pause(ctx, wait)
-		}
 		if err != nil {
 			return err
 		}
+		before := after
 		for _, m := range messages {
 			if m.sequence != after+1 {
 				break
@@ -332,6 +331,19 @@ func (s *Store) read(ctx context.Context, from place, after uint64,
 			}
 			text = nil
 		}
+		if after > before {
+			wait = shortPause
+			continue
+		}
+		// The server that was asked is behind, or the next message was lost on its way.
+		if len(messages) > 0 && wait == longPause {
+			return fmt.Errorf("message %d of %s is missing: %w", after+1, s.stream(from),
+				heed.ErrDamaged)
+		}
+		if err := s.pause(ctx, wait); err != nil {
+			return err
+		}
+		wait = min(2*wait, longPause)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -15,6 +16,7 @@ type proxy struct {
 	port, to int
 	mu       sync.Mutex
 	cut      bool
+	pause    time.Duration // before every 64 KiB from the server
 	open     []net.Conn
 }
 
@@ -51,7 +53,15 @@ func (p *proxy) pass(c net.Conn) {
 	p.open = append(p.open, c, s)
 	p.mu.Unlock()
 	go func() { _, _ = io.Copy(s, c); _ = s.Close() }()
-	_, _ = io.Copy(c, s)
+	for err := error(nil); err == nil; time.Sleep(p.slow()) {
+		_, err = io.CopyN(c, s, 64<<10)
+	}
+}
+
+func (p *proxy) slow() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pause
 }
 
 // set cuts all connections and refuses new ones, or ends that.
