@@ -6,7 +6,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -14,9 +17,9 @@ import (
 )
 
 // Stdio returns the transport of a client that writes to in and reads from out. Lines that are not
-// messages, or longer than 16 MiB, are skipped, and each request in a batch gets an error, because
-// the protocol has no batches any more. The SDK's own transport ends the session with the first of
-// any of these.
+// messages are skipped. A line longer than 16 MiB gets an error, and so does each request in a
+// batch, because the protocol has no batches any more. The SDK's own transport ends the session
+// with the first of any of these.
 func Stdio(in io.ReadCloser, out io.WriteCloser) sdk.Transport {
 	to := &lines{WriteCloser: out}
 	return &sdk.IOTransport{
@@ -48,14 +51,15 @@ type messages struct {
 
 func (m *messages) Read(p []byte) (int, error) {
 	for len(m.rest) == 0 {
-		line, err := m.readLine()
-		one := bytes.TrimSpace(line)
-		_, wrong := jsonrpc.DecodeMessage(one)
-		if wrong == nil && json.Valid(one) { // decoding takes more behind a message, the SDK does not
-			m.rest = append(append(m.rest, one...), '\n')
+		line, long, err := m.readLine()
+		one, refuse := bytes.TrimSpace(line), m.refuse
+		if long {
+			refuse = m.refuseLong
+		} else if _, wrong := jsonrpc.DecodeMessage(one); wrong == nil && json.Valid(one) {
+			m.rest = append(append(m.rest, one...), '\n') // decoding takes more behind it, the SDK does not
 			break
 		}
-		if failed := cmp.Or(m.refuse(line), err); failed != nil {
+		if failed := cmp.Or(refuse(line), err); failed != nil {
 			return 0, failed
 		}
 	}
@@ -67,21 +71,36 @@ func (m *messages) Read(p []byte) (int, error) {
 // maxLine bounds a line, in bytes. The texts that tools take are shorter.
 const maxLine = 16 << 20
 
-// readLine reads a line to its end. It returns no text of a line that is too long.
-func (m *messages) readLine() (line []byte, err error) {
+// ends is how much is kept of each end of a line that is too long, in bytes.
+const ends = 4 << 10
+
+// readLine reads a line to its end. Of a line that is too long, some of the middle is missing.
+func (m *messages) readLine() (line []byte, long bool, err error) {
 	for {
 		piece, err := m.from.ReadSlice('\n')
-		if len(line) <= maxLine {
-			line = append(line, piece...)
+		if line = append(line, piece...); len(line) > maxLine {
+			line, long = append(line[:ends], line[len(line)-ends:]...), true
 		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, long, err
 		}
-		if len(line) > maxLine {
-			line = nil
-		}
-		return line, err
 	}
+}
+
+// idIn finds a message's id before the first value that is no text, or at the end, where most
+// clients write it.
+var idIn = regexp.MustCompile(strings.ReplaceAll(`^\s*\{(?:\s*"\w+"\s*:\s*"[^"\\]*"\s*,)*ID,|`+
+	`[{,]ID(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`, "ID", `\s*"id"\s*:\s*(-?\d+|"[^"\\]*")\s*`))
+
+// refuseLong answers a line that is too long with an error.
+func (m *messages) refuseLong(line []byte) error {
+	id := "null"
+	if found := idIn.FindSubmatch(line); found != nil {
+		id = string(found[1]) + string(found[2])
+	}
+	_, err := fmt.Fprintf(m.to, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`+"\n",
+		id, jsonrpc.CodeInvalidRequest, "a message has 16 MiB at most: send a shorter text")
+	return err
 }
 
 // refuse answers each request of a line that is a batch with an error.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,6 +40,44 @@ func TestABadLineEndsNothing(t *testing.T) {
 	bad()
 	assert.NotEmpty(t, c.must(t, "prepare", arguments{"text": disk})["id"])
 	require.NoError(t, c.Close())
+	require.NoError(t, served.Wait())
+}
+
+// A message that is too long gets an error under its id, wherever the client writes that, and the
+// next message is served.
+func TestATooLongLineIsAnswered(t *testing.T) {
+	agent, _ := looptest.New(t, loop.Config{})
+	server, err := mcp.New(mcp.Config{Agent: agent, Person: "ann"})
+	require.NoError(t, err)
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	served, err := server.Connect(t.Context(), mcp.Stdio(in, out), nil)
+	require.NoError(t, err)
+	long := strings.Repeat(`, {"id": 9}`, 2<<20)
+	params := `"params":{"x":[1` + long + `]}`
+	go func() {
+		for _, line := range []string{
+			`{"jsonrpc":"2.0","id":7,"method":"ping",` + params + `}`,
+			`{"method":"ping",` + params + `,"jsonrpc":"2.0","id":"a"}`,
+			`{"method":"ping",` + params + `, "id": 8 ,"jsonrpc":"2.0"} `,
+			`{"method":"ping",` + params + `,"jsonrpc":"2.0"}`,
+			`[{"id":1}` + long + `]`,
+			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + older +
+				`","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
+		} {
+			_, err := fmt.Fprintln(toServer, line)
+			assert.NoError(t, err)
+		}
+	}()
+	answers := bufio.NewScanner(fromServer)
+	for _, id := range []string{"7", `"a"`, "8", "null", "null"} {
+		require.True(t, answers.Scan())
+		assert.JSONEq(t, `{"jsonrpc":"2.0","id":`+id+`,"error":{"code":-32600,
+			"message":"a message has 16 MiB at most: send a shorter text"}}`, answers.Text())
+	}
+	require.True(t, answers.Scan())
+	assert.Contains(t, answers.Text(), "serverInfo")
+	require.NoError(t, toServer.Close())
 	require.NoError(t, served.Wait())
 }
 
