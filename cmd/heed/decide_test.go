@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed/internal/view"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 )
@@ -146,6 +147,37 @@ func TestARefusalIsForeseen(t *testing.T) {
 	require.Zero(t, of("revoke "+id+why).code)
 	assertFails(t, of("revoke "+id), failed, id+" is revoked: that is for good")
 	assertFails(t, of("retire "+id), failed, id+" is revoked: that is for good")
+}
+
+// So are the rules that a proposal contradicts, unless the approval overrides them.
+func TestAContradictionIsForeseen(t *testing.T) {
+	t.Parallel()
+	file := sqliteFile(t)
+	w := host(t, file)
+	service, err := feedback.New(ctx, feedback.Config{Store: w.store,
+		Gate: feedback.Gate{Quorum: 1}})
+	require.NoError(t, err)
+	propose := func(text string) feedback.Proposal {
+		p, err := service.Rules().Propose(ctx, feedback.Submission{Actor: "eve", Reason: "it was said",
+			Draft: feedback.Draft{Text: text, Agents: []string{"tester"}}})
+		require.NoError(t, err)
+		return p
+	}
+	approve := func(p feedback.Proposal, more string) result {
+		return call{args: append([]string{"--db", file, "rules", "approve", p.ID, "--hash", p.Hash()},
+			strings.Fields(more)...)}.run(t)
+	}
+	const yes = " --yes --reason x"
+	always := propose("Always run the tests before the commit")
+	require.Zero(t, approve(always, yes).code)
+	never := propose("Never run the tests before the commit")
+	refusal := "it contradicts active rules: " + always.ID +
+		": retire those, or have it approved with --override"
+	assertFails(t, approve(never, ""), failed, "an approval would not count: "+refusal)
+	assertFails(t, approve(never, yes), failed, refusal)
+	override := "--override " + always.ID
+	assertFails(t, approve(never, override), misuse, "This approves", "Nothing was changed")
+	require.Zero(t, approve(never, override+yes).code)
 }
 
 // TestAPinHoldsWhatItSays has users speak up in between.

@@ -136,6 +136,9 @@ func (cmd *ruleDecision) review(s *session, verb string, vote feedback.Review) e
 			if why := view.Yours(&p, who); !cmd.Yes && why != "" {
 				return fmt.Errorf("an approval by %s would not count: %s", show(who), why)
 			}
+			if err := contradicted(s, rules, &p, vote.Override); !cmd.Yes && err != nil {
+				return err
+			}
 		}
 		if p.Change != "" {
 			verb += " to " + lower(p.Change)
@@ -154,6 +157,23 @@ func (cmd *ruleDecision) review(s *session, verb string, vote feedback.Review) e
 		}
 		return s.answer(after, "reviewed")
 	})
+}
+
+// contradicted foresees the refusal of an approval that does not override all that it contradicts.
+func contradicted(
+	s *session, in *feedback.Rules, p *feedback.Proposal, override []string,
+) error {
+	found, err := in.Conflicts(s.ctx, p.Draft)
+	found = slices.DeleteFunc(found, func(c feedback.Conflict) bool {
+		return c.Kind != "contradiction" || c.Pending || c.Correction ||
+			slices.Contains(override, c.ID)
+	})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	ids := texts(found, func(c feedback.Conflict) string { return show(c.ID) })
+	return &feedback.RefusedError{Conflicts: found,
+		Reason: "an approval would not count: it contradicts active rules: " + strings.Join(ids, ", ")}
 }
 
 // A ruleOrder takes a rule out of prompts, as the command is named. One person is enough.

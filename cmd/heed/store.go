@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"unique"
 
 	"github.com/charmbracelet/x/term"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/dump"
-	naming "github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -274,7 +274,7 @@ func (o *opened) rows(ctx context.Context) iter.Seq2[dumped, error] {
 		lines := piped(func(to io.Writer) error { return o.store.Dump(ctx, to) })
 		defer lines.Close()
 		reader, err := dump.NewReader(lines)
-		cells := make(map[naming.Hash]string)
+		cells := make(map[[8]byte]string) // by the start of the hash, because there may be many
 		for err == nil {
 			var r dumped
 			if r.Row, err = reader.Next(); errors.Is(err, io.EOF) {
@@ -285,13 +285,13 @@ func (o *opened) rows(ctx context.Context) iter.Seq2[dumped, error] {
 				r.kind = r.Record.Kind
 			case r.Cell != nil:
 				r.kind = r.Cell.Kind
-				cells[r.Cell.Hash] = r.kind
+				cells[[8]byte(r.Cell.Hash[:])] = unique.Make(r.kind).Value()
 			case r.Tally != nil:
-				r.kind = cells[r.Tally.Cell]
+				r.kind = cells[[8]byte(r.Tally.Cell[:])]
 			case r.Observation != nil:
-				r.kind = cells[r.Observation.Cell]
+				r.kind = cells[[8]byte(r.Observation.Cell[:])]
 			case r.Lost != nil:
-				r.kind = cells[r.Lost.Cell]
+				r.kind = cells[[8]byte(r.Lost.Cell[:])]
 			}
 			if err == nil && !yield(r, nil) {
 				return
