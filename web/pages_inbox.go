@@ -36,9 +36,8 @@ func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range d.Proposals.Rows {
-		p := &d.Proposals.Rows[i]
-		d.Yours[p.ID] = view.Yours(p, personOf(r))
+	for _, p := range d.Proposals.Rows {
+		d.Yours[p.ID] = view.Yours(&p, personOf(r))
 	}
 	in, err := v.Inbox(ctx, mostUnsettled)
 	if err != nil {

@@ -33,10 +33,12 @@ var funcs = template.FuncMap{
 		return t.UTC().AddDate(0, 0, later).Format(time.DateOnly)
 	},
 	"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"percent": percent, "plural": plural, "words": words, "deed": deed, "news": news,
-	"about":   about,
+	"percent": percent, "plural": plural, "words": words, "deed": deed, "news": news, "about": about,
 	"because": because, "join": func(all []string) string { return say(strings.Join(all, ", ")) },
-	"field": newField, "three": func(x float64) string { return fmt.Sprintf("%.3f", x) },
+	"field": func(id, name, label, value, hint string) fieldView {
+		return fieldView{id, name, label, value, hint}
+	},
+	"three": func(x float64) string { return fmt.Sprintf("%.3f", x) },
 	"known": known, "seenby": seenBy,
 	"limited": func(s learning.Share, people float64) string {
 		return fair.Limited(s.For+s.Against, s.CountsFor, s.CountsAgainst, people)
@@ -199,10 +201,6 @@ func because(actor, reason string) string {
 
 // A fieldView is a control of a form: its names are unique in the page.
 type fieldView struct{ ID, Name, Label, Value, Hint string }
-
-func newField(id, name, label, value, hint string) fieldView {
-	return fieldView{id, name, label, value, hint}
-}
 
 const (
 	scaleWidth  = 1000 // of a picture, in its own units

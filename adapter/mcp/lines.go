@@ -56,7 +56,8 @@ func (m *messages) Read(p []byte) (int, error) {
 		if long {
 			refuse = m.refuseLong
 		} else if _, wrong := jsonrpc.DecodeMessage(one); wrong == nil && json.Valid(one) {
-			m.rest = append(append(m.rest, one...), '\n') // decoding takes more behind it, the SDK does not
+			// decoding takes more behind a message, the SDK does not
+			m.rest = append(append(m.rest, one...), '\n')
 			break
 		}
 		if failed := cmp.Or(refuse(line), err); failed != nil {

@@ -18,6 +18,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -95,11 +96,6 @@ func Add(to *sdk.Server, cfg Config) error {
 	return nil
 }
 
-// view returns what the tools read and change.
-func (s *server) view() *view.Source {
-	return view.Of(s.agent, time.Now) //nolint:forbidigo // when something was is compared with it
-}
-
 // Handler serves a server over streamable HTTP. Each request needs a bearer token, and who returns
 // the person that it belongs to, or false if the token is unknown. Compare tokens in constant time.
 // The conversations, plans and message ids of two people are kept apart. A client of an older
@@ -126,7 +122,8 @@ func Handler(server *sdk.Server, who func(token string) (person string, ok bool)
 // caller returns who calls a tool. If a token identifies the person, others may use this server as
 // well, and the people who speak to it can't enter each other's conversations.
 func (s *server) caller(extra *sdk.RequestExtra) *view.Caller {
-	c := &view.Caller{Person: s.person, Model: true, View: s.view()}
+	c := &view.Caller{Person: s.person, Model: true,
+		View: view.Of(s.agent, time.Now)} //nolint:forbidigo // when something was is compared with it
 	token := extra != nil && extra.TokenInfo != nil
 	if token {
 		c.Person = extra.TokenInfo.UserID
@@ -196,8 +193,5 @@ func call(
 // told returns an error in words for the client's model. A failure inside keeps its words.
 func told(err error, in reflect.Type) error {
 	f := view.FaultOf(err, in)
-	if f.Cause != nil {
-		return f.Cause
-	}
-	return f
+	return cmp.Or(f.Cause, error(f))
 }

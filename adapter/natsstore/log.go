@@ -86,22 +86,15 @@ func (s *Store) find(ctx context.Context) error {
 		return nil
 	}
 	at, err := s.place(ctx)
-	if err != nil {
-		return err
-	}
 	ended := s.state != nil && s.state.moved != nil && s.state.revision == at.revision
-	if at.Generation == 0 || ended {
-		if at, err = s.begin(ctx, at); err != nil {
-			return err
-		}
+	if err == nil && (at.Generation == 0 || ended) {
+		at, err = s.begin(ctx, at)
 	}
-	if s.state == nil || s.state.ID != at.ID {
-		if err := s.enter(ctx, at); err != nil {
-			return err
-		}
+	if err == nil && (s.state == nil || s.state.ID != at.ID) {
+		err = s.enter(ctx, at)
 	}
-	s.lost = false
-	return nil
+	s.lost = s.lost && err != nil
+	return err
 }
 
 // begin writes the state as the beginning of a stream, and makes that the log if no other handle
@@ -222,14 +215,11 @@ const (
 )
 
 func (s *Store) pause(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
-		return ctx.Err()
+	case <-time.After(wait):
 	case <-ctx.Done():
-		return ctx.Err()
 	}
+	return ctx.Err()
 }
 
 // maxParts is how many messages a server takes as one.
@@ -311,13 +301,20 @@ func (s *Store) catchUp(ctx context.Context, last uint64, text []byte) error {
 func (s *Store) read(ctx context.Context, from place, after uint64,
 	take func(text []byte, last uint64) (done bool, err error)) error {
 	var text []byte
-	wait := shortPause
-	for {
+	for wait := shortPause; ; wait = min(2*wait, longPause) {
 		messages, err := s.fetch(ctx, s.stream(from), after+1)
+		switch {
+		case err != nil:
+		case len(messages) > 0 && messages[0].sequence == after+1:
+			wait = shortPause
+		case len(messages) > 0 && wait == longPause: // so it was not lost on its way
+			err = fmt.Errorf("message %d of %s is missing: %w", after+1, s.stream(from), heed.ErrDamaged)
+		default: // the server that was asked is behind
+			err = s.pause(ctx, wait)
+		}
 		if err != nil {
 			return err
 		}
-		before := after
 		for _, m := range messages {
 			if m.sequence != after+1 {
 				break
@@ -331,19 +328,6 @@ func (s *Store) read(ctx context.Context, from place, after uint64,
 			}
 			text = nil
 		}
-		if after > before {
-			wait = shortPause
-			continue
-		}
-		// The server that was asked is behind, or the next message was lost on its way.
-		if len(messages) > 0 && wait == longPause {
-			return fmt.Errorf("message %d of %s is missing: %w", after+1, s.stream(from),
-				heed.ErrDamaged)
-		}
-		if err := s.pause(ctx, wait); err != nil {
-			return err
-		}
-		wait = min(2*wait, longPause)
 	}
 }
 

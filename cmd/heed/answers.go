@@ -58,7 +58,7 @@ func (cmd *answersCommand) Run(s *session) error {
 		}
 		return listed(s, agents.with, "answers", "answers", read)
 	}
-	return agents.with(s, func(v *view.Source) error {
+	return showOne(s, agents.with, "explained", func(v *view.Source) (explained, error) {
 		e, err := found("answer", cmd.ID, "heed answers lists those that are kept",
 			func(id string) (e explained, err error) {
 				e.Explanation, err = v.Explain(s.ctx, id)
@@ -69,9 +69,6 @@ func (cmd *answersCommand) Run(s *session) error {
 				err = errors.New("what the model was asked is no longer kept, or no model was asked")
 			}
 		}
-		if err != nil {
-			return err
-		}
-		return s.answer(e, "explained")
+		return e, err
 	})
 }

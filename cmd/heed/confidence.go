@@ -29,12 +29,8 @@ func (cmd *confidenceShow) Run(s *session) error {
 				return all.Items, err
 			})
 	}
-	return modules.with(s, func(v *view.Source) error {
-		one, err := heuristic(s, v, cmd.ID, int(cmd.Limit))
-		if err != nil {
-			return err
-		}
-		return s.answer(&one, "confidence")
+	return showOne(s, modules.with, "confidence", func(v *view.Source) (view.HeuristicDetail, error) {
+		return heuristic(s, v, cmd.ID, int(cmd.Limit))
 	})
 }
 

@@ -219,15 +219,19 @@ func (d *diagnosis) rows(s *session) error {
 func (d *diagnosis) damage(s *session, first error) error {
 	status, err := s.at.store.Status(s.ctx)
 	for _, kind := range status.Records {
+		remedy := "restore the store from a copy"
+		if name, _ := store.KindOf(kind); strings.HasSuffix(name, ".frozen") {
+			remedy = "heed store freeze or unfreeze, with its --agent and --tenant, writes it again"
+		}
 		for r, err := range s.at.store.Find(s.ctx, store.Query{Kind: kind}) {
 			_, bad := store.Decode[any](r.Body)
 			switch {
 			case errors.Is(err, heed.ErrDamaged):
-				d.fault("%v: restore the store from a copy", err)
+				d.fault("%v: %s", err, remedy)
 			case err != nil:
 				return err
 			case bad != nil:
-				d.fault("record %s of %s is damaged: restore the store from a copy", show(r.ID), show(kind))
+				d.fault("record %s of %s is damaged: %s", show(r.ID), show(kind), remedy)
 			}
 		}
 	}

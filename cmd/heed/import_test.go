@@ -129,7 +129,7 @@ func TestALogIntoAStoreInUse(t *testing.T) {
 	assert.Equal(t, failed, got.code)
 	assert.Contains(t, got.err, `line 3, arm: is "tiny", and the agent's arms are large, small`)
 	acme := []string{"--db", db, "import", log, "--tenant", "acme"}
-	assertFails(t, call{args: acme}.run(t), failed, `there is no tenant "acme"`, "has none")
+	assertFails(t, call{args: acme}.run(t), failed, `there is no tenant "acme"`, "has no tenants")
 	got = call{args: []string{"--db", db, "import", other, "--tenant", "acme", "--new"}}.run(t)
 	assert.Contains(t, got.err, "the agent's arms are large, small", "as all tenants begin")
 	assert.Equal(t, 40, imported(t, append(acme, "--new")...).Imported.Answers)

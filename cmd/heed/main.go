@@ -18,6 +18,7 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/charmbracelet/x/term"
 
 	"github.com/heedhq/heed"
 )
@@ -95,7 +96,8 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return hint(err)
 	}
-	out := &printer{w: os.Stdout, width: widthOf(os.Stdout)}
+	width, _, _ := term.GetSize(os.Stdout.Fd()) // a pipe has none
+	out := &printer{w: os.Stdout, width: width}
 	if words := strings.Join(wordsOf(parsed.Selected()), " "); slices.Contains(agentless, words) {
 		for _, given := range parsed.Path {
 			if given.Flag != nil && given.Flag.Name == "agent" {

@@ -169,8 +169,12 @@ func (s *session) knownTenant() error {
 		return err
 	}
 	names, err := s.at.tenants(s.ctx)
-	return cmp.Or(err, unknown("tenant", s.Tenant, s.at.place.String()+" has "+someOf(names)+
-		": choose one, or leave out --tenant and HEED_TENANT"+s.orBegin()))
+	have := "no tenants: "
+	if len(names) > 0 {
+		have = someOf(names) + ": choose one, or "
+	}
+	return cmp.Or(err, unknown("tenant", s.Tenant, s.at.place.String()+" has "+have+
+		"leave out --tenant and HEED_TENANT"+s.orBegin()))
 }
 
 // orBegin is what else the user can do about a name that the store does not have.

@@ -185,13 +185,10 @@ func (s *session) unknown(what string, names []string) error {
 // calls a function with each.
 func (t part) each(s *session, do func(v *view.Source) error) error {
 	found, _, err := t.find(s, s.Agent)
-	for _, name := range found {
+	for i := 0; err == nil && i < len(found); i++ {
 		v := s.source()
-		if err = t.open(s.ctx, v, name); err == nil {
+		if err = t.open(s.ctx, v, found[i]); err == nil {
 			err = do(v)
-		}
-		if err != nil {
-			break
 		}
 	}
 	return err

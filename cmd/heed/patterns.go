@@ -17,12 +17,8 @@ func (cmd *patternsCommand) Run(s *session) error {
 				return found.Items, err
 			})
 	}
-	return recorders.with(s, func(v *view.Source) error {
-		one, err := found("pattern", cmd.ID, "heed patterns lists them",
+	return showOne(s, recorders.with, "way", func(v *view.Source) (view.WayDetail, error) {
+		return found("pattern", cmd.ID, "heed patterns lists them",
 			func(id string) (view.WayDetail, error) { return v.Way(s.ctx, id) })
-		if err != nil {
-			return err
-		}
-		return s.answer(one, "way")
 	})
 }

@@ -15,7 +15,6 @@ import (
 	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/charmbracelet/x/term"
 
 	"github.com/heedhq/heed/cmd/heed/internal/past"
 	"github.com/heedhq/heed/evidence"
@@ -32,12 +31,6 @@ type printer struct {
 	width int // of the terminal, at which texts continue on another line; 0: never
 	err   error
 	rows  *listing // that was begun, and not printed yet
-}
-
-// widthOf returns how wide a terminal is, or 0 if a file is none.
-func widthOf(file *os.File) int {
-	width, _, _ := term.GetSize(file.Fd()) // a pipe has no size
-	return width
 }
 
 // write writes a text as it is. The first error stays.

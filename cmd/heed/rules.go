@@ -78,13 +78,9 @@ type rulesShow struct {
 
 // Run shows a proposal or a rule.
 func (cmd *rulesShow) Run(s *session) error {
-	return withRules(s, func(v *view.Source) error {
-		r, err := found("proposal", cmd.ID, seeRules,
+	return showOne(s, withRules, "rule", func(v *view.Source) (view.Report, error) {
+		return found("proposal", cmd.ID, seeRules,
 			func(id string) (view.Report, error) { return v.Report(s.ctx, id) })
-		if err != nil {
-			return err
-		}
-		return s.answer(&r, "rule")
 	})
 }
 
@@ -136,7 +132,7 @@ func (cmd *ruleDecision) review(s *session, verb string, vote feedback.Review) e
 			if why := view.Yours(&p, who); !cmd.Yes && why != "" {
 				return fmt.Errorf("an approval by %s would not count: %s", show(who), why)
 			}
-			if err := contradicted(s, rules, &p, vote.Override); !cmd.Yes && err != nil {
+			if err := contradicted(s, v, &p, vote.Override); !cmd.Yes && err != nil {
 				return err
 			}
 		}
@@ -160,10 +156,8 @@ func (cmd *ruleDecision) review(s *session, verb string, vote feedback.Review) e
 }
 
 // contradicted foresees the refusal of an approval that does not override all that it contradicts.
-func contradicted(
-	s *session, in *feedback.Rules, p *feedback.Proposal, override []string,
-) error {
-	found, err := in.Conflicts(s.ctx, p.Draft)
+func contradicted(s *session, v *view.Source, p *feedback.Proposal, override []string) error {
+	found, err := v.Feedback.Rules().Conflicts(s.ctx, p.Draft)
 	found = slices.DeleteFunc(found, func(c feedback.Conflict) bool {
 		return c.Kind != "contradiction" || c.Pending || c.Correction ||
 			slices.Contains(override, c.ID)

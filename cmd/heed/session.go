@@ -107,6 +107,20 @@ func listed[T any](
 	return s.told([]T{}, "There are no %v here.", what)
 }
 
+// showOne reads one thing from what with opens, and writes it by the template of a name.
+func showOne[T any](
+	s *session, with func(*session, func(*view.Source) error) error, name string,
+	read func(*view.Source) (T, error),
+) error {
+	return with(s, func(v *view.Source) error {
+		one, err := read(v)
+		if err != nil {
+			return err
+		}
+		return s.answer(&one, name)
+	})
+}
+
 // An atMost is a number of things to show.
 type atMost int
 

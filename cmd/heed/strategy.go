@@ -91,21 +91,16 @@ type strategyShow struct {
 
 // Run shows a category.
 func (cmd *strategyShow) Run(s *session) error {
-	return learners.with(s, func(v *view.Source) error {
-		var all []view.SegmentDetail
+	read := func(v *view.Source) (all []view.SegmentDetail, _ error) {
 		names, err := segments(s, v, &cmd.Category, cmd.Context)
-		for _, q := range names {
-			one, err := v.Segment(s.ctx, q, int(cmd.Items))
-			if err != nil {
-				return err
-			}
+		for i := 0; err == nil && i < len(names); i++ {
+			var one view.SegmentDetail
+			one, err = v.Segment(s.ctx, names[i], int(cmd.Items))
 			all = append(all, one)
 		}
-		if err != nil {
-			return err
-		}
-		return s.answer(all, "show")
-	})
+		return all, err
+	}
+	return showOne(s, learners.with, "show", read)
 }
 
 type strategyItem struct {
@@ -115,12 +110,8 @@ type strategyItem struct {
 
 // Run shows an item.
 func (cmd *strategyItem) Run(s *session) error {
-	return learners.with(s, func(v *view.Source) error {
-		all, err := cmd.find(s, v, cmd.ID)
-		if err != nil {
-			return err
-		}
-		return s.answer(all, "items")
+	return showOne(s, learners.with, "items", func(v *view.Source) ([]view.Item, error) {
+		return cmd.find(s, v, cmd.ID)
 	})
 }
 

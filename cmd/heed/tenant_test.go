@@ -78,6 +78,18 @@ func TestTenantsAreFound(t *testing.T) {
 	for _, kind := range []string{"loop.stay@bravo", "loop.answer@acme"} {
 		assert.Regexp(t, "fault: .*"+kind+".*: restore the store from a copy", doctor.out)
 	}
+	statement(t, file, `UPDATE heed_record SET body = body || '}' WHERE kind LIKE 'loop.frozen%'`)
+	doctor = of("doctor")
+	for _, kind := range []string{"loop.frozen", "loop.frozen@acme"} {
+		assert.Regexp(t, "fault: .*"+kind+" is damaged: heed store freeze or unfreeze, with its "+
+			"--agent and --tenant, writes it again", doctor.out)
+	}
+	unfreeze := []string{"store", "unfreeze", "--agent", "loop", "--yes", "--reason", "damaged"}
+	for _, tenant := range [][]string{nil, {"--tenant", "acme"}} {
+		r := of(append(tenant, unfreeze...)...)
+		require.Zero(t, r.code, r.err)
+	}
+	assert.NotContains(t, of("doctor").out, "loop.frozen")
 }
 
 // TestTenant shows and changes what one organisation has.
@@ -127,7 +139,8 @@ func TestTenant(t *testing.T) {
 	r = of(append([]string{"--tenant", "acme", "store", "forget", "--everything"}, forget...)...)
 	require.Equal(t, 0, r.code, r.err, "rows that can't be read go, too")
 	r = of("--tenant", "acme", "overview")
-	assertFails(t, r, failed, `there is no tenant "acme": `+file+` has none`)
+	assertFails(t, r, failed, `there is no tenant "acme": `+file+" has no tenants: leave out --tenant "+
+		"and HEED_TENANT")
 }
 
 // sameTenant has a tenant go on in the store that its export was restored to: with the same arms,

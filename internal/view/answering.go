@@ -46,14 +46,6 @@ type plannedArm struct {
 	Tools  []string `json:"tools,omitempty"`
 }
 
-// armIn returns the arm of a plan, or nil if no arm was chosen.
-func armIn(p *loop.Plan) *plannedArm {
-	if p.Arm.ID == "" {
-		return nil
-	}
-	return &plannedArm{p.Arm.ID, p.Arm.ModelName, p.Arm.System, p.Arm.Tools}
-}
-
 // A Given is an answer, or what to ask a model for one.
 type Given struct {
 	ID         string               `json:"id"`
@@ -82,9 +74,12 @@ func givenOf(a *loop.Answer) Given {
 	p, res := &a.Plan, &a.Result
 	g := Given{
 		ID: a.ID, Ready: a.Text != "", Text: a.Text, Kept: a.Text != "" && a.Degraded.Recorded(),
-		Path: string(res.Path), Heuristic: res.CreditID, Arm: armIn(p), Model: res.LLM, Would: p.Would,
+		Path: string(res.Path), Heuristic: res.CreditID, Model: res.LLM, Would: p.Would,
 		Rules: p.Rules, Ways: p.Ways, Warnings: p.Warnings, LeftOut: p.LeftOut, Undone: p.Undone,
 		Command: p.Command, Violations: arrayOf(a.Violations),
+	}
+	if p.Arm.ID != "" {
+		g.Arm = &plannedArm{p.Arm.ID, p.Arm.ModelName, p.Arm.System, p.Arm.Tools}
 	}
 	if a.Text != "" && !g.Kept {
 		g.Reason = storeAway

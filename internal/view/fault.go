@@ -83,9 +83,7 @@ func FaultOf(err error, in reflect.Type) *Fault {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return of(OutOfTime, "The server has not finished in time. Try again.")
 	}
-	return &Fault{
-		Sort: Failure, Detail: "Something failed here. Try again later.", Cause: err,
-	}
+	return &Fault{Sort: Failure, Detail: "Something failed here. Try again later.", Cause: err}
 }
 
 // noneOf names what the id in an input is of, and what pages look up, as unknown.

@@ -89,10 +89,6 @@ func ruleOf(r *feedback.Rule) Rule {
 	return one
 }
 
-func ruleTexts(r *feedback.Rule) []string { return append([]string{r.Text, r.ID}, r.Agents...) }
-
-func ruleID(r *feedback.Rule) string { return r.ID }
-
 func proposalTexts(p *feedback.Proposal) []string {
 	return append([]string{p.Text, p.ID}, p.Agents...)
 }
@@ -111,7 +107,9 @@ func (s *Source) Rules(ctx context.Context, q RuleQuery) (l List[Rule], err erro
 	if err != nil {
 		return l, err
 	}
-	return listed(q.Page, found, ruleID, ruleTexts, each(ruleOf))
+	id := func(r *feedback.Rule) string { return r.ID }
+	texts := func(r *feedback.Rule) []string { return append([]string{r.Text, r.ID}, r.Agents...) }
+	return listed(q.Page, found, id, texts, each(ruleOf))
 }
 
 func proposalRow(p *feedback.Proposal) Rule {

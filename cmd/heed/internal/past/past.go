@@ -4,6 +4,7 @@ package past
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // of the fields
 	"encoding/json"
 	"errors"
@@ -295,10 +296,7 @@ func (r *reading) latency() time.Duration {
 		}
 		return 0
 	}
-	unit := r.Seconds
-	if unit == 0 {
-		unit = 1
-	}
+	unit := cmp.Or(r.Seconds, 1)
 	const century = 100 * 365 * 24 * 3600
 	return time.Duration(r.number("latency", century/unit) * unit * float64(time.Second))
 }
@@ -306,10 +304,7 @@ func (r *reading) latency() time.Duration {
 // judged reads what became of the answer.
 func (r *reading) judged(row *Row) {
 	if x, ok := r.worth(r.Fields["value"], r.raw("value")); ok {
-		who := r.name("rater")
-		if who == "" {
-			who = row.Event.Person
-		}
+		who := cmp.Or(r.name("rater"), row.Event.Person)
 		row.Reactions = []loop.Reaction{{Person: who, Value: x}}
 	}
 	if x, ok := r.worth(r.Fields["outcome"], r.raw("outcome")); ok {
@@ -317,10 +312,7 @@ func (r *reading) judged(row *Row) {
 	}
 	if c := strings.TrimSpace(r.text("correction", "")); c != "" {
 		r.limit("correction", utf8.RuneCountInString(c), maxCorrection, "characters")
-		who := r.name("reviewer")
-		if who == "" {
-			who = row.Event.Person
-		}
+		who := cmp.Or(r.name("reviewer"), row.Event.Person)
 		if who == "" {
 			r.blame(r.Fields["correction"], errors.New("needs a reviewer, or a person who asked"))
 		}

@@ -26,7 +26,9 @@ func text(v any, role string) string {
 	case bool:
 		return strconv.FormatBool(t)
 	case []any:
-		return spoken(t, role)
+		if role != "" && len(t) > 0 {
+			return spoken(t, role)
+		}
 	case map[string]any:
 		for _, name := range [...]string{
 			"messages", "choices", "generations", "message", "content", "text", "question", "query",
@@ -58,10 +60,6 @@ func quoted(s, role string) string {
 }
 
 func spoken(list []any, role string) string {
-	if role == "" || len(list) == 0 {
-		written, _ := json.Marshal(list)
-		return string(written)
-	}
 	for i := len(list) - 1; i >= 0; i-- {
 		m, _ := list[i].(map[string]any)
 		for _, name := range [...]string{"role", "type"} {
