@@ -113,3 +113,33 @@ func TestALongNameReportsAnOutcome(t *testing.T) {
 	require.NoError(t, w.React(ctx, id, loop.Reaction{Person: name, Value: 1}))
 	require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: &yes, Source: name}))
 }
+
+// After the clock was put back, a statement that is recorded also counts for the arm, whatever was
+// stated before. So no error comes after a part of the effect.
+func TestAStatementAfterTheClockWasPutBack(t *testing.T) {
+	yes := true
+	for name, state := range map[string]func(w *world) error{
+		"react": func(w *world) error {
+			return w.React(ctx, "m", loop.Reaction{Person: "zoe", Value: -1})
+		},
+		"undo":    func(w *world) error { return w.Undo(ctx, "m", "bob") },
+		"outcome": func(w *world) error { return w.Outcome(ctx, "m", loop.Outcome{Success: &yes}) },
+	} {
+		means := func(back time.Duration, before bool) float64 {
+			w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+			w.answer(loop.Event{ID: "m", Text: "The mail is late", Person: "bob"})
+			if before {
+				require.NoError(t, w.React(ctx, "m", loop.Reaction{Person: "ann", Value: 1}))
+			}
+			w.clock.Advance(time.Second - back)
+			require.NoError(t, state(w), "%s, %v", name, back)
+			require.NoError(t, state(w), "%s, %v: again", name, back)
+			return w.mean("", "only")
+		}
+		for _, back := range []time.Duration{6 * time.Minute, 9 * time.Minute} {
+			for _, before := range []bool{false, true} {
+				assert.InDelta(t, means(0, before), means(back, before), 1e-3, "%s, %v", name, back)
+			}
+		}
+	}
+}

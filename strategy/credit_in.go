@@ -197,6 +197,10 @@ func (l *Learner) outcomeOf(a *answer.Answer, p *answers.ArmPart) Outcome {
 		// an event may be reported long after it happened, and its arm be chosen then
 		o.At = a.Choice.At
 	}
+	// If the clock was put back since, the store would refuse the time.
+	if latest := l.cfg.Now().Add(evidence.MaxSkew); o.At.After(latest) {
+		o.At = latest
+	}
 	if a.Reply != nil {
 		took := a.Reply.Spent
 		o.Cost, o.Latency, o.Tokens = o.Cost+took.Cost, took.Latency, took.Tokens
