@@ -118,10 +118,7 @@ func (d *Decider) enter(ctx context.Context) error {
 // withoutThoughts takes the thoughts out of a reply's text, and what is no text.
 func withoutThoughts(reply LLMResponse) LLMResponse {
 	text, inside := thoughts.Answer(reply.Text)
-	reply.Text = text
-	if inside != "" {
-		reply.Thoughts = strings.TrimSpace(reply.Thoughts + "\n\n" + inside)
-	}
+	reply.Text, reply.Thoughts = text, strings.TrimSpace(reply.Thoughts+"\n\n"+inside)
 	return reply
 }
 

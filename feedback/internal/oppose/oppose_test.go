@@ -223,6 +223,7 @@ func TestSameAndExchangedWords(t *testing.T) {
 		{"name the owner of the owner", "name the owner", false, false},
 		{"name the owner", "name the team", false, true},
 		{"ship before noon", "ship after noon", false, true},
+		{"打开缓存", "启用缓存", false, false},
 		{"dessus", "dessous", false, false},
 		{"connect servers", "connections of servers", true, false},
 		{"connect servers", "connectivity of servers", false, true},

@@ -164,9 +164,6 @@ func (r *Reading) addNumber(runes []rune) int {
 
 // digit returns the value of a decimal digit of any script. Unicode has them in tens, from zero on.
 func digit(c rune) int {
-	if c <= '9' {
-		return int(c - '0')
-	}
 	n := 0
 	for n < 9 && unicode.Is(unicode.Nd, c-rune(n)-1) {
 		n++
