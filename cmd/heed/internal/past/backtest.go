@@ -78,12 +78,10 @@ func (m *mean) add(x, weight float64) {
 
 // worth returns the mean with its interval. Each term has an expectation given the rows before it,
 // so the central limit theorem of martingales holds for the sum, also of a policy that learns. It
-// needs many terms, each with little of the variance.
+// needs many terms, as [plan] demands, each with little of the variance.
 func (m *mean) worth(low, high float64) Worth {
 	w := Worth{Mean: m.mean, Low: low, High: high}
 	switch {
-	case m.n < minRows:
-		w.Unknown = fmt.Sprintf("there are %.0f rows, and %d are needed", m.n, minRows)
 	case m.weightSquares == 0:
 		w.Unknown = "the log has no such choice"
 	case m.weights*m.weights/m.weightSquares < minEffective || m.most > 0.1*m.weightSquares:

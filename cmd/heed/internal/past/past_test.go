@@ -530,6 +530,8 @@ func TestLatencies(t *testing.T) {
 	}
 	row, _ := one(t, `{"took":2}`, past.Mapping{Fields: fields, Seconds: 0.001})
 	assert.Equal(t, 2*time.Millisecond, row.Spent.Latency)
+	row, _ = one(t, `{"took":5e9}`, past.Mapping{Fields: fields, Seconds: 0.001})
+	assert.Equal(t, 5e6*time.Second, row.Spent.Latency)
 	for took, unit := range map[string]float64{"3.2e9": 1, "-1": 1, "3.2e12": 0.001} {
 		_, fault := one(t, `{"took":`+took+`}`, past.Mapping{Fields: fields, Seconds: unit})
 		assert.Contains(t, fault, "took: is ", took)
