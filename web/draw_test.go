@@ -45,19 +45,6 @@ func TestClear(t *testing.T) {
 	assert.Equal(t, "without a category", segmentName("", ""))
 }
 
-func TestDeed(t *testing.T) {
-	for action, want := range map[string]string{
-		"feedback.approve": "approved", "feedback.modify": "edited", "feedback.reject": "rejected",
-		"feedback.take-out": "took out", "feedback.propose-retirement": "proposed retirement",
-		"feedback.approve.refused": "tried to approve", "learning.pin": "pinned (learning)",
-		"support.strategy.reset": "reset (support.strategy)",
-		"patterns.reset_task":    "reset task (patterns)",
-		"support.freeze":         "froze (support)", "support.unfreeze": "unfroze (support)",
-	} {
-		assert.Equal(t, want, deed(action), action)
-	}
-}
-
 // TestRefusal has no constant in what a person reads.
 func TestRefusal(t *testing.T) {
 	_, text := refusal(&feedback.RefusedError{Reason: "the proposal is SUPERSEDED",

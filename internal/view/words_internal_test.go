@@ -24,6 +24,19 @@ func TestChecksInWords(t *testing.T) {
 	}
 }
 
+func TestDeed(t *testing.T) {
+	for action, want := range map[string]string{
+		"feedback.approve": "approved", "feedback.modify": "edited", "feedback.reject": "rejected",
+		"feedback.take-out": "took out", "feedback.propose-retirement": "proposed retirement",
+		"feedback.approve.refused": "tried to approve", "learning.pin": "pinned (learning)",
+		"support.strategy.reset": "reset (support.strategy)",
+		"patterns.reset_task":    "reset task (patterns)",
+		"support.freeze":         "froze (support)", "support.unfreeze": "unfroze (support)",
+	} {
+		assert.Equal(t, want, Deed(action), action)
+	}
+}
+
 // A fault of heed's has the place that the field has in the input.
 func TestFaultsHaveTheNamesOfTheInput(t *testing.T) {
 	for field, want := range map[string]string{
@@ -64,6 +77,7 @@ func TestWhereTheNextPartBegins(t *testing.T) {
 	assert.Equal(t, []string{"c", "d"}, part("1.b", "a", "b", "c", "d"))
 	assert.Equal(t, []string{"c", "d"}, part("1.b", "new", "a", "b", "c", "d"))
 	assert.Equal(t, []string{"c", "d"}, part("1.b", "a", "c", "d"), "it is gone")
+	assert.Equal(t, []string{"b", "c"}, part("1.a", "a", "b", "c", "d"), "it is the first now")
 	assert.Empty(t, part("9.z", "a"))
 }
 
