@@ -2,6 +2,7 @@ package decision_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -114,6 +115,19 @@ func TestARequestWithoutAKeyIsRefused(t *testing.T) {
 		decision.Variant{Name: "a", Strategy: says("a", decision.Model), Share: 0.1},
 		decision.Variant{Name: "b", Strategy: says("b", decision.Model)})
 	assert.Equal(t, "a", variantOf(t, alone, decision.Request{}), "there is nothing to split")
+}
+
+// The error of a variant is the experiment's, with the name of the variant.
+func TestAVariantThatFails(t *testing.T) {
+	broken := errors.New("broken")
+	fails := onlyDecides(func(context.Context, decision.Request) (decision.Result, error) {
+		return decision.Result{}, broken
+	})
+	e := experiment(t, "x", nil, decision.Variant{Name: "a", Strategy: fails, Share: 1},
+		decision.Variant{Name: "b", Strategy: fails})
+	res, err := e.Decide(ctx, decision.Request{EventID: "e"})
+	require.ErrorIs(t, err, broken)
+	assert.Equal(t, "a", res.Variant)
 }
 
 func TestVariantIsInTheTrace(t *testing.T) {

@@ -116,6 +116,19 @@ func TestExtract(t *testing.T) {
 	}
 }
 
+// JSON that ends too early makes no heuristic, also if it can be read.
+func TestExtractFromACutReply(t *testing.T) {
+	cut := decision.LLMFunc(func(
+		context.Context, decision.LLMRequest,
+	) (decision.LLMResponse, error) {
+		return decision.LLMResponse{Text: written(words(10), "warn", words(10)), Cut: true}, nil
+	})
+	x, err := extractor(t, decision.Config{LLM: cut}, "", praised).Extract(ctx, "r", nil)
+	require.NoError(t, err)
+	assert.Contains(t, x.Refused, "cut off")
+	assert.Empty(t, x.Condition)
+}
+
 func TestExtracted(t *testing.T) {
 	condition := "the oven or the stove is on and there has been nobody in the kitchen for a while"
 	message := "Turn the oven off and tell whoever is at home that it had been left on."

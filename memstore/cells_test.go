@@ -64,6 +64,56 @@ func TestStoreForgetsHistoryByNumber(t *testing.T) {
 	assert.EqualValues(t, 1, sums(t, st, cell).N())
 }
 
+// After a dump and a load, what the history has lost is lost still.
+func TestLostHistoryStaysLostInADump(t *testing.T) {
+	cfg := memstore.Config{Retention: store.Retention{HistoryPerCell: 1}, Now: newClock().time}
+	st := newStore(t, cfg)
+	observed(t, st, observe("1", start.Add(-time.Minute)), observe("2", start))
+	loaded := reload(t, st, cfg)
+	_, err := loaded.Commit(ctx, store.Batch{Retract: []string{"1"}})
+	require.ErrorIs(t, err, evidence.ErrForgotten)
+	receipt := put(t, loaded, store.Batch{Withdraw: []string{"1", "2"}})[0]
+	assert.Equal(t, []string{"1"}, receipt.Kept)
+	assert.EqualValues(t, 1, sums(t, loaded, cell).N())
+}
+
+// Where origins are apart, a source that was expunged leaves nothing that its later evidence could
+// be taken for, also if the history had lost it.
+func TestAnExpungedSourceBeginsAgain(t *testing.T) {
+	st := newStore(t, memstore.Config{
+		Retention: store.Retention{HistoryPerCell: 1}, Now: newClock().time,
+	})
+	apart := map[string]evidence.Policy{cell.Kind: {ByOrigin: true}}
+	minutes := -10
+	see := func(ids ...string) {
+		for _, id := range ids {
+			minutes++
+			o := observe(id, start.Add(time.Duration(minutes)*time.Minute))
+			o.Source = "ann"
+			put(t, st, store.Batch{Policies: apart, Observations: []evidence.Observation{o}})
+		}
+	}
+	see("1", "2")
+	put(t, st, expunging("ann"))
+	see("3", "4")
+	put(t, st, store.Batch{Retract: []string{"1"}})
+	assert.EqualValues(t, 2, sums(t, st, cell).N())
+	_, err := st.Commit(ctx, store.Batch{Retract: []string{"3"}})
+	assert.ErrorIs(t, err, evidence.ErrForgotten)
+}
+
+// In a store without history, an observation that counts nothing is not lost: its source can be
+// expunged.
+func TestWhatCountsNothingIsNotLost(t *testing.T) {
+	st := newStore(t, memstore.Config{Now: newClock().time})
+	nothing := observe("1", start)
+	nothing.Source, nothing.Weight = "ann", 0
+	observed(t, st, nothing, observe("2", start))
+	loaded := reload(t, st, memstore.Config{Retention: store.Retention{NoHistory: true}})
+	put(t, loaded, expunging("ann"))
+	assert.EqualValues(t, 1, sums(t, loaded, cell).N())
+}
+
 // TestAnIDThatIsForgottenComesAgain and is retracted, though its first cell has lost it.
 func TestAnIDThatIsForgottenComesAgain(t *testing.T) {
 	clock := newClock()

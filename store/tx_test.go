@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // do runs a step on a store that has the number a, which is 1, and returns the store.
@@ -61,6 +62,43 @@ func TestAStepSeesWhatItWrites(t *testing.T) {
 	assert.Equal(t, 2, st.reads)
 	assert.Equal(t, 2, value(t, st, "a"))
 	assert.Equal(t, 2, value(t, st, "b"))
+}
+
+// Queries that differ in anything are read each, and a query that was read is not read again.
+func TestEachQueryIsReadOnce(t *testing.T) {
+	base := store.Query{Kind: numbers.Name, Keys: []string{"all"}, Since: start, Limit: 7}
+	st := newScripted(t)
+	tx := store.Reading(ctx, st)
+	read := func(q store.Query) (reads int) {
+		before := st.reads
+		require.NoError(t, tx.Read(&store.Snapshot{}, nil, nil, q))
+		return st.reads - before
+	}
+	for _, change := range []func(q *store.Query){
+		func(*store.Query) {}, func(q *store.Query) { q.Keys = nil },
+		func(q *store.Query) { q.Since = start.Add(1) }, func(q *store.Query) { q.Until = start },
+		func(q *store.Query) { q.Oldest = true }, func(q *store.Query) { q.Limit = 8 },
+		func(q *store.Query) { q.After = "0.0" }, func(q *store.Query) { q.Kind = "heed.kinds" },
+	} {
+		q := base
+		change(&q)
+		assert.Equal(t, 1, read(q), "%+v", q)
+		assert.Zero(t, read(q), "%+v", q)
+		assert.Zero(t, read(base))
+	}
+}
+
+// A store that can't be reached is an error of each read, and not a record that is missing.
+func TestAViewOfAStoreThatIsAway(t *testing.T) {
+	st := &storetest.Failing{Store: newScripted(t)}
+	st.SetAway(true)
+	_, err := numbers.Get(ctx, st, "a")
+	require.ErrorIs(t, err, storetest.ErrFailed)
+	_, err = numbers.In(store.Reading(ctx, st), "a")
+	require.ErrorIs(t, err, storetest.ErrFailed)
+	for _, err := range numbers.Find(ctx, st, store.Query{}) {
+		require.ErrorIs(t, err, storetest.ErrFailed)
+	}
 }
 
 // A record that is written once, and was expected not to be there, conflicts with one that another

@@ -40,6 +40,7 @@ func TestALostReply(t *testing.T) {
 		"a batch that counts once": {step: store.Batch{ID: "once",
 			Observations: []evidence.Observation{observed("o")}, PartsOf: []evidence.Cell{cell}},
 			runs: 1},
+		"an ID alone": {step: store.Batch{ID: "alone"}, runs: 1},
 		"a batch that counts once, with a record of later": {step: store.Batch{ID: "once",
 			Records: []store.Record{once("a", 1), numbers.Record(number{"b", 1}, 0)}},
 			other: []store.Record{numbers.Record(number{"b", 5}, 1)}, runs: 2, again: true},

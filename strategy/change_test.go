@@ -385,8 +385,9 @@ func TestATenthOfThePeopleMakesUpNoChange(t *testing.T) {
 func TestAChangeOfWhatWasResetRestartsNothing(t *testing.T) {
 	for _, reset := range []bool{false, true} {
 		c := &clock{}
+		var w witness
 		cfg := withFixtures(t, strategy.Config{
-			Store: newStore(t, c.Now), Now: c.Now, Arms: plain("a", "b"),
+			Store: newStore(t, c.Now), Now: c.Now, Arms: plain("a", "b"), Observer: w.observe,
 		})
 		l, other := newLearner(t, cfg), newLearner(t, cfg)
 		restarts := 0
@@ -403,5 +404,10 @@ func TestAChangeOfWhatWasResetRestartsNothing(t *testing.T) {
 			}
 		}
 		assert.Equal(t, !reset, restarts > 0)
+		told := slices.ContainsFunc(w.since(), func(n heed.Notice) bool {
+			changed, is := n.(heed.Changed)
+			return is && changed.What == "inverted"
+		})
+		assert.Equal(t, !reset, told, "the observer hears of restarts alone")
 	}
 }

@@ -23,6 +23,9 @@ func Segments(l *Learner) (n, most int) { return len(l.segments.All()), 2 * maxS
 // SampleItems sets about how many items of a segment are read where the store can draw a sample.
 func SampleItems(l *Learner, n int) { l.sampleItems = n }
 
+// Counted returns the propensity of an arm that is counted by draws, for what can't be integrated.
+func Counted(draws []answer.Draw, chosen int) float64 { return new(Choice).count(draws, chosen) }
+
 // DrawArms draws every arm as Select does, and returns which has the greatest sample.
 func DrawArms(draws []answer.Draw, rng *chance.Rand) int { return drawArms(draws, rng) }
 

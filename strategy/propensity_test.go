@@ -49,7 +49,8 @@ func randomDraws(arms int, wild bool, rng *rand.Rand) []answer.Draw {
 	return draws
 }
 
-// TestIntegratedPropensities are what draws show, and those of all arms sum to 1. The long form
+// TestIntegratedPropensities are what draws show, and those of all arms sum to 1. So are those that
+// are counted. The long form
 // makes two billion draws of arms, in about two minutes of one core.
 func TestIntegratedPropensities(t *testing.T) {
 	thorough, cases := long(0, 1) == 1, long(12, 24)
@@ -69,6 +70,8 @@ func TestIntegratedPropensities(t *testing.T) {
 		for range n {
 			wins[strategy.DrawArms(draws, &random)]++
 		}
+		counted := strategy.Counted(draws, 0)
+		assert.InDelta(t, wins[0]/float64(n), counted, 0.05, "case %d, counted", number)
 		var sum float64
 		all := true
 		for i, w := range wins {

@@ -176,16 +176,19 @@ func TestStepsRefuseBadQueries(t *testing.T) {
 
 // TestADamagedRecordOfASession gives the default arm, with the error.
 func TestADamagedRecordOfASession(t *testing.T) {
-	for _, damaged := range []string{"the session's", "its choice's"} {
-		cfg := withFixtures(t, strategy.Config{Answers: "host.answer"})
+	for damaged, test := range map[string]struct {
+		answers string
+		record  int // of what a choice reads
+	}{
+		"the session's": {"host.answer", 0}, "its choice's": {"host.answer", 1},
+		"its choice's own": {"", 1},
+	} {
+		cfg := withFixtures(t, strategy.Config{Answers: test.answers})
 		q := strategy.Query{Session: "s", Item: "i"}
 		chooseIn(t, newLearner(t, cfg), q)
 		refs := newLearner(t, cfg).Wants(q).Refs
 		require.Len(t, refs, 2)
-		ref := refs[0]
-		if damaged != "the session's" {
-			ref = refs[1]
-		}
+		ref := refs[test.record]
 		var s store.Snapshot
 		require.NoError(t, cfg.Store.Read(ctx, &s, nil, []store.Ref{ref}))
 		_, err := cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{

@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -78,7 +79,8 @@ func TestTheSameSeedMakesTheSameCells(t *testing.T) {
 }
 
 func TestFewAndEqualVectors(t *testing.T) {
-	p := newPartition(t, partition.Config{Clusters: 100})
+	st := newStore(t)
+	p := newPartition(t, partition.Config{Clusters: 100, Store: st})
 	same := make([][]float32, 50)
 	for i := range same {
 		same[i] = axis(3)
@@ -86,6 +88,7 @@ func TestFewAndEqualVectors(t *testing.T) {
 	learn(t, p, same)
 	assert.NotEmpty(t, of(t, p, 3))
 	assert.Equal(t, of(t, p, 3), of(t, p, 4), "vectors that are all alike are one cell")
+	assert.Equal(t, 1, strings.Count(text(t, st), `"vector":`))
 	few := newPartition(t, partition.Config{Clusters: 100})
 	learn(t, few, topics(39, 1, 0, 1, 2, 3, 4, 5))
 	assert.Equal(t, 3, distinct(items(t, few, 0, 1, 2, 3, 4, 5)), "one cell for ten vectors")
