@@ -109,16 +109,20 @@ func TestAResetAfterAnImport(t *testing.T) {
 	}
 }
 
-// After an import, 6,500 further people in small commits are kept apart up to the limit.
+// After an import, whether its step is one in bulk or not, further people in small commits are kept
+// apart up to the limit. Another process has brought the cell near to that.
 func TestPeopleAfterAnImport(t *testing.T) {
 	for _, bulk := range []int{100, 200} {
 		a := importer(t)
-		_, err := a.Import(ctx, each(peopleFrom(0, bulk)), "", "")
+		_, err := a.Import(ctx, each(peopleFrom(0, fair.MostParts-400)), "", "")
 		require.NoError(t, err)
-		for i := range 65 {
-			_, err := a.Import(ctx, each(peopleFrom(1000+100*i, 100)), "", "")
+		a = agentOf(t, a.Store())
+		_, err = a.Import(ctx, each(peopleFrom(10_000, bulk)), "", "")
+		require.NoError(t, err)
+		for i := range 8 {
+			_, err := a.Import(ctx, each(peopleFrom(11_000+100*i, 100)), "", "")
 			require.NoError(t, err)
-			if i%10 == 9 {
+			if i%4 == 3 {
 				require.NoError(t, a.Strategy().Refresh(ctx))
 			}
 		}

@@ -146,6 +146,20 @@ func TestTwentyHeuristicsAreConsidered(t *testing.T) {
 	assert.InDelta(t, 1, p.Candidates[0].Similarity, 1e-9)
 }
 
+// A text of megabytes is refused by its name before anything is read.
+func TestALongNameIsRefused(t *testing.T) {
+	w := newWorkshop(t)
+	long := strings.Repeat("x", 5<<20)
+	for field, err := range map[string]error{
+		"caller": w.KeepPlan(ctx, long, w.plan), "session": second(w.Find(ctx, long)),
+	} {
+		var input *heed.InputError
+		require.ErrorAs(t, err, &input)
+		assert.Equal(t, field, input.Field)
+	}
+	assert.Less(t, len(second(w.KeptPlan(ctx, "kim", long)).Error()), 200)
+}
+
 // A plan is kept for an hour, to the last moment of it.
 func TestAPlanIsKeptForAnHour(t *testing.T) {
 	w := newWorkshop(t)

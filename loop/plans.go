@@ -11,6 +11,8 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -64,7 +66,7 @@ func (a *Agent) KeptPlan(ctx context.Context, caller, event string) (Plan, error
 		return a.planOf(&row.Value), nil
 	}
 	if err == nil {
-		err = fmt.Errorf("no plan of %q: %w", event, heed.ErrNotFound)
+		err = fmt.Errorf("no plan of %.40q: %w", event, heed.ErrNotFound)
 	}
 	down := a.down(ctx, limited, err) // before the lock, which it does not need
 	a.prepared.Lock()
@@ -127,7 +129,8 @@ func (a *Agent) planRowOf(caller string, p Plan) (planRow, error) {
 	p.Heard, p.Contents = nil, nil
 	p.Prompt, p.Degraded, p.Arm.Model, p.Arm.Brief = "", nil, nil, nil
 	r := planRow{By: caller, At: a.cfg.Testing.Now(), keptPlan: p.kept}
-	err := a.redact(&p.Event.Text, &p.System, &r.Ask.System, &r.Ask.Prompt)
+	err := cmp.Or(valid.Texts(evidence.MaxText, "caller", caller),
+		a.redact(&p.Event.Text, &p.System, &r.Ask.System, &r.Ask.Prompt))
 	r.Plan = p
 	return r, err
 }

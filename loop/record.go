@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -46,8 +47,8 @@ func (a *Agent) read(ctx context.Context, id string) (answer.Answer, error) {
 // such as the outcome of a ticket. Answers that took another one back are left out. Without any
 // answer, the error is [ErrNoAnswer].
 func (a *Agent) Find(ctx context.Context, session string) (id string, err error) {
-	if session == "" {
-		return "", wrap("find", &heed.InputError{Field: "session", Reason: "must not be empty"})
+	if err := valid.Names(evidence.MaxText, "session", session); err != nil {
+		return "", wrap("find", err)
 	}
 	id, err = a.answered(ctx, session, "", time.Time{})
 	return id, wrap("find", err)
