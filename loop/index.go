@@ -98,7 +98,15 @@ func (x *index[T]) similar(
 	if err == nil && len(similarities) != len(x.texts) {
 		err = fmt.Errorf("the similarity has %d numbers for %d texts", len(similarities), len(x.texts))
 	}
-	return similarities, overdue(ctx, err)
+	for i := 0; i < len(similarities) && err == nil; i++ {
+		if most := similarities[i]; most > 1 { // a number below 0, or NaN, is like no other text
+			err = fmt.Errorf("the similarity has the number %v, which is above 1", most)
+		}
+	}
+	if err != nil {
+		return nil, overdue(ctx, err)
+	}
+	return similarities, nil
 }
 
 // byTrigrams returns what [heed.Trigrams] does, without comparing texts that have no trigram in

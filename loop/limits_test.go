@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -234,7 +235,9 @@ func TestWhatADomainHas(t *testing.T) {
 func TestASimilarityAtFault(t *testing.T) {
 	away := errors.New("away")
 	for want, similarity := range map[string]heed.Similarity{
-		"the similarity has 0 numbers for 1 texts": noNumbers{},
+		"the similarity has 0 numbers for 1 texts": alikeness{},
+		"the similarity has 3 numbers for 1 texts": alikeness{1, 1, 1},
+		"+Inf, which is above 1":                   alikeness{math.Inf(1)},
 		"away": heed.Embedder(func(context.Context, []string) ([][]float32, error) {
 			return nil, away
 		}),
@@ -251,9 +254,10 @@ func TestASimilarityAtFault(t *testing.T) {
 	}
 }
 
-type noNumbers struct{}
+// alikeness is a similarity that returns the same numbers for any texts.
+type alikeness []float64
 
-func (noNumbers) Similar(context.Context, string, []string) ([]float64, error) { return nil, nil }
+func (n alikeness) Similar(context.Context, string, []string) ([]float64, error) { return n, nil }
 
 // Lessons are counted as they are: new, changed, without evidence, missing, taken out.
 func TestWhatTeachingDid(t *testing.T) {
