@@ -79,7 +79,7 @@ const ends = 4 << 10
 func (m *messages) readLine() (line []byte, long bool, err error) {
 	for {
 		piece, err := m.from.ReadSlice('\n')
-		if line = append(line, piece...); len(line) > maxLine {
+		if line = append(line, piece...); len(line) > maxLine || long && len(line) > 2*ends {
 			line, long = append(line[:ends], line[len(line)-ends:]...), true
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
