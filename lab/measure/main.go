@@ -34,8 +34,8 @@ var budgets = []struct {
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_285}},
 	{"suites: lines", budget{5_500, 7_077}},
-	{"command, pages, API, MCP: lines", budget{9_400, 10_342}},
-	{"adapters, streams: lines", budget{5_000, 5_544}},
+	{"command, pages, API, MCP: lines", budget{9_400, 10_340}},
+	{"adapters, streams: lines", budget{5_000, 5_540}},
 	{"lab: lines", budget{9_000, 8_996}},
 	{"all: lines", budget{80_000, 93_000}},
 	{"library: exported names", budget{600, 727}},
