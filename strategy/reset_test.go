@@ -75,6 +75,26 @@ func TestAnItemThatWasResetLearnsAnew(t *testing.T) {
 	assert.InDelta(t, 3, given(t, st, "item"), 1e-9)
 }
 
+// A reset by another process counts from the next choice for the item on.
+func TestSessionsCountAgainAfterAResetElsewhere(t *testing.T) {
+	st := &memstore.Store{}
+	cfg := strategy.Config{Store: st, Pooling: strategy.Copy{Sessions: 5}}
+	l, other := newLearner(t, cfg), newLearner(t, cfg)
+	earn(t, l, "other", "o", 3)
+	old := earn(t, l, "item", "s", 5)
+	require.NoError(t, other.Reset(ctx, strategy.Reset{
+		Category: "preference", Item: "item", Actor: "ann", Reason: "it was reworded",
+	}))
+	choose(t, l, strategy.Query{Session: "new", Item: "item", Category: "preference"})
+	for _, o := range old {
+		assert.Zero(t, given(t, st, "item"), "it takes five sessions")
+		o.ID = "after the reset"
+		_, err := l.Observe(ctx, o)
+		require.NoError(t, err)
+	}
+	assert.InDelta(t, 3, given(t, st, "item"), 1e-9)
+}
+
 func TestASegmentThatWasResetStartsCold(t *testing.T) {
 	st := &memstore.Store{}
 	arms := injection.Arms()
