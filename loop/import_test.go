@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -254,6 +255,9 @@ func TestARowAtFault(t *testing.T) {
 		"Event.At":     func(p *loop.Past) { p.Event.At = start.Add(time.Hour) },
 		"Success":      func(p *loop.Past) { p.Outcomes = []loop.Outcome{{}} },
 		"Spent, again": func(p *loop.Past) { p.Spent.Latency = -1 },
+
+		"Propensity, negative": func(p *loop.Past) { p.Propensity = -0.1 },
+		"Spent.Cost, too much": func(p *loop.Past) { p.Spent.Cost = 1e6 + 1 },
 	} {
 		field, _, _ = strings.Cut(field, ",")
 		a, rows := importer(t), past(3, many)
@@ -371,6 +375,23 @@ func TestAPastAnswerIsTakenBack(t *testing.T) {
 		assert.EqualValues(t, 1, account.Statements[i].Confidence)
 		assert.Less(t, distribution(t, a.Strategy(), "d").Arms[0].Mean, before)
 	}
+}
+
+// The probability with which its arm was chosen stays with a past answer, if it is known.
+func TestThePropensityOfAPastAnswer(t *testing.T) {
+	a, rows := importer(t), past(3, many)
+	rows[0].Propensity, rows[1].Propensity, rows[2].Spent.Cost = 0.25, 1, 1e6
+	done, err := a.Import(ctx, each(rows), "", "")
+	require.NoError(t, err)
+	assert.Equal(t, 3, done.Answers)
+	for id, want := range map[string]float64{"e0": 0.25, "e1": 1} {
+		account, err := a.Explain(ctx, id)
+		require.NoError(t, err)
+		assert.InDelta(t, want, account.Choice.Propensity(), 0)
+	}
+	account, err := a.Explain(ctx, "e2")
+	require.NoError(t, err)
+	assert.True(t, math.IsNaN(account.Choice.Propensity()), "it is unknown")
 }
 
 // A past answer without an arm has no choice, and credits none.
