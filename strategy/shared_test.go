@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
@@ -80,6 +81,8 @@ func TestSharedArms(t *testing.T) {
 	assert.Equal(t, []float64{0.5, 0.5}, town.start(), "four tenants")
 	town.learns("four", "a", 1, 1)
 	assert.Equal(t, []float64{0.5, 0.5}, town.start(), "one outcome is not enough")
+	town.learns("four", "a", 2, 1)
+	assert.Greater(t, town.start()[0], 0.5, "a second one is")
 	last := town.learns("four", "a", 19, 1)
 	got := town.start()
 	assert.Greater(t, got[0], 0.85)
@@ -268,6 +271,9 @@ func TestAResetThatStaysSharedFails(t *testing.T) {
 	root.before = func(context.Context, store.Batch) error { return errStore }
 	require.ErrorIs(t, l.Reset(ctx, strategy.Reset{Reason: "r"}), errStore)
 	assert.Len(t, town.rows(), 1)
+	root.before = func(context.Context, store.Batch) error { return heed.ErrConflict }
+	try(t, l, strategy.Query{}, "a", 1)
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Reason: "r"}), "another process wrote it just now")
 	root.before = nil
 	require.NoError(t, l.Refresh(ctx))
 	assert.Empty(t, town.rows())

@@ -128,6 +128,20 @@ func linearOf(t testing.TB, l *strategy.Learner, x []float32) (all []float64) {
 	return append(all, r.Linear.Weight)
 }
 
+// Outcomes of an arm that is no longer configured teach the linear level nothing about others.
+func TestAnArmThatIsGoneTeachesNoOther(t *testing.T) {
+	cfg := withFixtures(t, strategy.Config{Arms: plain("a", "b"), Seed: rand.NewPCG(3, 4)})
+	l, rng := newLearner(t, cfg), rand.New(rand.NewPCG(5, 6))
+	for range 60 {
+		c := choose(t, l, strategy.Query{Vector: unitVector(rng, 4)})
+		credit(t, l, c, map[strategy.ArmID]float64{"a": 0.5, "b": -1}[c.Arm])
+	}
+	before := linearOf(t, l, unitVector(rng, 4))
+	cfg.Arms = plain("a", "c")
+	after := linearOf(t, newLearner(t, cfg), unitVector(rng, 4))
+	assert.InDelta(t, before[0], after[0], 0.005)
+}
+
 // The propensity is the frequency with which an arm is chosen, and the propensities of all arms sum
 // to 1.
 func TestPropensitiesWithAVector(t *testing.T) {
