@@ -16,6 +16,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 var signed = store.Kind{Name: "signed", Decided: []string{"by"}}
@@ -140,6 +141,44 @@ func TestAStepGoesOnWithItsJob(t *testing.T) {
 	require.Equal(t, 1, jobs(t, st))
 	require.NoError(t, store.Do(ctx, st, step))
 	assert.Zero(t, jobs(t, st))
+}
+
+// A job that does nothing begins none, and one that does something else leaves an earlier one to the
+// sweep.
+func TestJobsThatShareNothing(t *testing.T) {
+	st := newScripted(t)
+	require.NoError(t, store.Run(ctx, st, store.Job{At: start}))
+	assert.Zero(t, st.commits)
+	of := func(kind, scope, item, name string) store.Job {
+		return store.Job{Reset: []store.Selection{{Kind: kind, Scope: scope, Item: item, Name: name}}}
+	}
+	st.script[2] = func(func() error) error { return errBroken }
+	require.ErrorIs(t, store.Run(ctx, st, of("arm", "s", "i", "a")), errBroken)
+	for _, other := range []store.Job{
+		of("tool", "s", "i", "a"), of("arm", "t", "i", "a"), of("arm", "s", "j", "a"),
+		of("arm", "s", "i", "b"), {Expunge: []string{"ann"}},
+	} {
+		require.NoError(t, store.Run(ctx, st, other))
+		assert.Equal(t, 1, jobs(t, st), "%+v", other)
+	}
+	require.NoError(t, store.Resume(ctx, st))
+	assert.Zero(t, jobs(t, st))
+}
+
+// Whatever call of the store fails, a sweep that resumes jobs returns the error or has no job left.
+func TestResumingFails(t *testing.T) {
+	storetest.FailEach(func(at int, after bool) bool {
+		st := newScripted(t)
+		st.script[2] = func(func() error) error { return errBroken }
+		require.ErrorIs(t, store.Run(ctx, st, forget("ann")), errBroken)
+		failing := &storetest.Failing{Store: st, At: at, After: after}
+		if err := store.Resume(ctx, failing); err == nil {
+			assert.Zero(t, jobs(t, st), "call %d", at)
+		} else {
+			require.ErrorIs(t, err, storetest.ErrFailed)
+		}
+		return failing.Failed()
+	})
 }
 
 // A job that conflicts again and again returns the error in the end, and a sweep finishes it.

@@ -194,6 +194,25 @@ func TestTenantsCross(t *testing.T) {
 	}
 }
 
+// A tenant can't remove the key of its pseudonyms: people who were forgotten would get other ones.
+func TestATenantKeepsItsPseudonyms(t *testing.T) {
+	st := &memstore.Store{}
+	require.NoError(t, st.Declare(ctx, signed))
+	acme, err := store.Tenant(st, "acme")
+	require.NoError(t, err)
+	require.NoError(t, store.Run(ctx, acme, forget("ann")))
+	key, err := store.Pseudonyms.Get(ctx, acme, "key")
+	require.NoError(t, err)
+	removal := store.Pseudonyms.Removal("key", key.Revision)
+	_, err = acme.Commit(ctx, store.Batch{}, store.Batch{Records: []store.Record{removal}})
+	fault := (*heed.InputError)(nil)
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "Records[0].Kind", fault.Field)
+	again, err := store.Pseudonyms.Get(ctx, acme, "key")
+	require.NoError(t, err)
+	assert.Equal(t, key, again)
+}
+
 // TestLeavingHoldsForEachBatch of a commit, also behind a batch that is known and so left out.
 func TestLeavingHoldsForEachBatch(t *testing.T) {
 	st := &memstore.Store{}

@@ -88,6 +88,29 @@ func TestEachQueryIsReadOnce(t *testing.T) {
 	}
 }
 
+// One read of several cells gives each its own parts, in the order of the call.
+func TestEachCellHasItsOwnParts(t *testing.T) {
+	st := newScripted(t)
+	other, none := cell, cell
+	other.Item, none.Item = "other", "none"
+	seen := observed("b")
+	seen.Cell = other
+	_, err := st.Commit(ctx, store.Batch{
+		Observations: []evidence.Observation{observed("a"), seen},
+	})
+	require.NoError(t, err)
+	var s store.Snapshot
+	tx := store.Reading(ctx, st)
+	require.NoError(t, tx.Read(&s, []evidence.Cell{cell, none, other}, nil))
+	require.NoError(t, tx.Read(&s, []evidence.Cell{other}, nil))
+	var cells []evidence.Cell
+	for _, p := range s.Parts {
+		cells = append(cells, p.Cell)
+	}
+	assert.Equal(t, []evidence.Cell{cell, other, other}, cells)
+	assert.Equal(t, 1, st.reads)
+}
+
 // A store that can't be reached is an error of each read, and not a record that is missing.
 func TestAViewOfAStoreThatIsAway(t *testing.T) {
 	st := &storetest.Failing{Store: newScripted(t)}

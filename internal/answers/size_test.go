@@ -136,3 +136,12 @@ func TestAnArmCreditIsKeptAsJSON(t *testing.T) {
 	require.Error(t, json.Unmarshal([]byte(`{"number":1}`), &c))
 	require.Error(t, json.Unmarshal([]byte(`["1"]`), &c))
 }
+
+// A statement that can't be read is an error, and not an empty statement.
+func TestADamagedStatement(t *testing.T) {
+	var s answer.Statement
+	require.Error(t, json.Unmarshal([]byte(`{"n":"one"}`), &s))
+	require.Error(t, json.Unmarshal([]byte(`{"n":1,"credit":7}`), &s))
+	require.NoError(t, json.Unmarshal([]byte(`{"n":1}`), &s))
+	assert.EqualValues(t, 1, s.N)
+}
