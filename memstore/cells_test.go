@@ -102,6 +102,35 @@ func TestAnExpungedSourceBeginsAgain(t *testing.T) {
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
 }
 
+// A commit that is refused leaves the loss of an observation as it was, and so does a dump: it is
+// its source's.
+func TestTheLossOfASource(t *testing.T) {
+	cfg := memstore.Config{Retention: store.Retention{HistoryPerCell: 1}, Now: newClock().time}
+	st := newStore(t, cfg, notes)
+	for i, source := range []string{"ann", "bob", "ann", "bob"} {
+		o := observe(fmt.Sprint(i+1), start.Add(time.Duration(i-9)*time.Minute))
+		o.Source = source
+		put(t, st, store.Batch{
+			Policies:     map[string]evidence.Policy{cell.Kind: {ByOrigin: true}},
+			Observations: []evidence.Observation{o},
+		})
+	}
+	missing := store.Precondition{Ref: store.Ref{Kind: "note", ID: "x"}, Revision: 9}
+	_, err := st.Commit(ctx, expunging("ann"),
+		store.Batch{Expect: []store.Precondition{missing}})
+	require.ErrorIs(t, err, heed.ErrConflict)
+	for _, of := range []*memstore.Store{st, reload(t, st, cfg)} {
+		for _, id := range []string{"1", "2", "3"} {
+			_, err := of.Commit(ctx, store.Batch{Retract: []string{id}})
+			require.ErrorIs(t, err, evidence.ErrForgotten, id)
+		}
+		put(t, of, expunging("ann"))
+		put(t, of, store.Batch{Retract: []string{"1", "3"}})
+		_, err = of.Commit(ctx, store.Batch{Retract: []string{"2"}})
+		require.ErrorIs(t, err, evidence.ErrForgotten)
+	}
+}
+
 // In a store without history, an observation that counts nothing is not lost: its source can be
 // expunged.
 func TestWhatCountsNothingIsNotLost(t *testing.T) {

@@ -112,11 +112,12 @@ func TestLoadRefuses(t *testing.T) {
 	require.ErrorIs(t, st.Load(ctx, io.MultiReader(bytes.NewReader(file[:500]), failing{failure})),
 		failure)
 	require.NoError(t, st.Load(ctx, bytes.NewReader(file)))
-	for _, taken := range []*memstore.Store{st,
-		newStore(t, memstore.Config{Now: newClock().time}, notes)} {
-		if taken != st {
-			put(t, taken, store.Batch{ID: "an id alone"})
-		}
+	for _, b := range []store.Batch{
+		{ID: "an id alone"}, {Observations: []evidence.Observation{observe("1", start)}},
+		{Records: []store.Record{record("a record", 0, start, note{})}},
+	} {
+		taken := newStore(t, memstore.Config{Now: newClock().time}, notes)
+		put(t, taken, b)
 		require.ErrorIs(t, taken.Load(ctx, bytes.NewReader(file)), heed.ErrConflict)
 	}
 }
