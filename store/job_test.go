@@ -143,8 +143,8 @@ func TestAStepGoesOnWithItsJob(t *testing.T) {
 	assert.Zero(t, jobs(t, st))
 }
 
-// A job that does nothing begins none, and one that does something else leaves an earlier one to the
-// sweep.
+// A job that does nothing begins none, and one that does something else leaves an earlier one to
+// the sweep.
 func TestJobsThatShareNothing(t *testing.T) {
 	st := newScripted(t)
 	require.NoError(t, store.Run(ctx, st, store.Job{At: start}))
