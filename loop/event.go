@@ -94,7 +94,8 @@ type Reaction struct {
 	Person string
 	// Channel is how the reaction is known. "" means "user_explicit". Use another name for what is
 	// less sure than a thumb, for example "copied", because channels can be weighed. The names
-	// "outcome", "agreement", "silence" and those with "implicit_" are heed's.
+	// "outcome", "agreement", "silence" and those with "implicit_" are heed's. Use few names, because
+	// the evidence of each person is kept apart by channel, and each choice reads all of it.
 	Channel string
 	// Target is the part of the answer that is meant. "" means all of it.
 	Target answer.Target

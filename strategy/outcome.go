@@ -36,7 +36,7 @@ type Outcome struct {
 	// count as one outcome. 0 means 1, all of it.
 	Share float64
 	// Channel and Source are how the outcome is known, and who caused it: see [evidence.Observation].
-	// Both may be empty.
+	// Both may be empty. Use few channels, because each choice reads the evidence of all of them.
 	Channel string
 	Source  string
 	// At is when it came about: no earlier than the choice less [evidence.MaxSkew]. The zero
