@@ -107,13 +107,16 @@ func TestAnExpungedSourceBeginsAgain(t *testing.T) {
 func TestTheLossOfASource(t *testing.T) {
 	cfg := memstore.Config{Retention: store.Retention{HistoryPerCell: 1}, Now: newClock().time}
 	st := newStore(t, cfg, notes)
-	for i, source := range []string{"ann", "bob", "ann", "bob"} {
-		o := observe(fmt.Sprint(i+1), start.Add(time.Duration(i-9)*time.Minute))
+	see := func(of store.Store, n int, source string) {
+		o := observe(fmt.Sprint(n), start.Add(time.Duration(n-9)*time.Minute))
 		o.Source = source
-		put(t, st, store.Batch{
+		put(t, of, store.Batch{
 			Policies:     map[string]evidence.Policy{cell.Kind: {ByOrigin: true}},
 			Observations: []evidence.Observation{o},
 		})
+	}
+	for i, source := range []string{"ann", "bob", "ann", "bob"} {
+		see(st, i+1, source)
 	}
 	missing := store.Precondition{Ref: store.Ref{Kind: "note", ID: "x"}, Revision: 9}
 	_, err := st.Commit(ctx, expunging("ann"),
@@ -125,9 +128,13 @@ func TestTheLossOfASource(t *testing.T) {
 			require.ErrorIs(t, err, evidence.ErrForgotten, id)
 		}
 		put(t, of, expunging("ann"))
+		see(of, 5, "ann")
+		see(of, 6, "ann")
 		put(t, of, store.Batch{Retract: []string{"1", "3"}})
-		_, err = of.Commit(ctx, store.Batch{Retract: []string{"2"}})
-		require.ErrorIs(t, err, evidence.ErrForgotten)
+		for _, id := range []string{"2", "5"} {
+			_, err = of.Commit(ctx, store.Batch{Retract: []string{id}})
+			require.ErrorIs(t, err, evidence.ErrForgotten, id)
+		}
 	}
 }
 
