@@ -18,8 +18,8 @@ const leastShape = 1e-9
 // A choice draws each arm's rate around its mean, and a draw below the mean counts as the mean. The
 // draw is sharper than a plain one in two ways (both in Chapelle and Li 2011). The segment
 // explores, where all items share the cost, and the item mostly uses what is known: in the item's
-// part of the variance, the evidence counts twice. And with many arms the greatest of many draws is
-// mostly luck: with k arms, evidence on a level counts up to 1+log₂(k/2)/2 times.
+// part of the variance, the evidence counts eight times. And with many arms the greatest of many
+// draws is mostly luck: with k arms, all evidence counts up to 1+log₂(k/2)/2 times.
 //
 // If an item has all evidence of its segment (90 % or more), because the host names no items, its
 // rate is drawn from the prior and its evidence alone.
@@ -27,10 +27,8 @@ const leastShape = 1e-9
 // It is immutable.
 type TwoLevel struct{}
 
-// sharpness is how many times an item's evidence counts in its part of the variance. It counts up
-// to three times as often while the item is new and others explore: sharpness·(1 + 2q/(1+n/10)²)
-// after n outcomes of the item, if a share q of the segment's outcomes is other items'.
-const sharpness = 2
+// sharpness is how many times an item's evidence counts in its part of the variance.
+const sharpness = 8
 
 // strengths are the candidates for how many observations the segment's level is worth to an item.
 // They grow by about three, because beliefs hardly differ between neighbours; between them the
@@ -132,13 +130,12 @@ func (m *twoLevel) Believe(item Item, beliefs []evidence.Belief) {
 	if !item.seen() {
 		return
 	}
-	novelty, alone := m.novelty(item)
-	if alone {
+	if m.isAlone(item) {
 		m.believeAlone(item, beliefs)
 		return
 	}
 	// The more evidence a reward is, the less it needs sharpening.
-	sharper := max(sharpness*m.crowded()*(1+novelty)/m.dispersion, 1)
+	sharper := max(sharpness*m.crowded()/m.dispersion, 1)
 	for i, arm := range item.Arms {
 		b, own := &beliefs[i], m.countsOf(arm)
 		b.Successes, b.Failures = own.successes, own.failures
@@ -192,31 +189,18 @@ func (m *twoLevel) crowded() float64 {
 	return 1 + max(math.Log2(float64(len(m.segment.Priors))/2), 0)/2
 }
 
-// novelty is how many times more an item's evidence counts in draws of its rates because the item
-// is new. Other items explore in its place, so it depends on their share of the segment's evidence.
-// novelty also reports whether there are no other items.
-func (m *twoLevel) novelty(item Item) (times float64, alone bool) {
-	mass, n := 0., 0.
+// isAlone reports whether an item has almost all evidence of its segment.
+func (m *twoLevel) isAlone(item Item) bool {
+	mass := 0.
 	for _, arm := range item.Arms {
 		mass += arm.Mass
-		n += m.countsOf(arm).total()
 	}
-	if mass >= m.total.Mass*allButAll {
-		return 0, true
-	}
-	old := 1 + n/novelFor
-	return mostNovelty * (1 - mass/m.total.Mass) / (old * old), false
+	return mass >= m.total.Mass*allButAll
 }
 
 // allButAll is the share of its segment's evidence with which an item counts as all of it. Limits
 // on people may leave an item and its segment sums that differ a little.
 const allButAll = 0.9
-
-// mostNovelty is the novelty of an item without outcomes. novelFor outcomes leave a quarter of it.
-const (
-	mostNovelty = 2
-	novelFor    = 10
-)
 
 // Independence implements [Model]. It is the weight of the item's own outcomes against the
 // segment's level, n/(s+n), of the arm with the most.

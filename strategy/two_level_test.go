@@ -268,25 +268,21 @@ func TestTwoLevelDrawsTheLevelAloneOfANewItem(t *testing.T) {
 	}
 	try(t, l, q, "c", 1)
 	for i, b := range beliefs(t, l, q) {
-		want := concentrated(b, b.Level.Alpha+b.Level.Beta-2, 1.5, 2*1.5*(1+2*(10./11)/(1.1*1.1)))
-		assert.InDelta(t, want, b.Concentration, 1e-9,
-			"there are four arms, and ten of eleven outcomes are other items'")
+		want := concentrated(b, b.Level.Alpha+b.Level.Beta-2, 1.5, 8*1.5)
+		assert.InDelta(t, want, b.Concentration, 1e-9, "there are four arms")
 		assert.Equal(t, []float64{0, 0, 1, 0}[i], b.Successes)
 		assert.Zero(t, b.Failures)
 	}
 }
 
-// TestTwoLevelIsSharperForANewItem, the more so the more of the evidence others have.
-func TestTwoLevelIsSharperForANewItem(t *testing.T) {
-	for _, test := range []struct{ own, others, times float64 }{
-		{10, 10, 1 + 2*0.5/4}, {10, 990, 1 + 2*0.99/4}, {90, 910, 1 + 2*0.91/100},
-		{1, 999_999, 1 + 2/(1.1*1.1)},
-	} {
-		all := []strategy.Item{{Arms: []evidence.Sums{coins(int(test.own), 0), {}}},
-			{Arms: []evidence.Sums{coins(0, int(test.others)), {}}}}
+// TestTwoLevelIsSharperForAnItem, however much of the evidence is its own, until that is almost all.
+func TestTwoLevelIsSharperForAnItem(t *testing.T) {
+	for _, test := range []struct{ own, others int }{{10, 10}, {10, 990}, {89, 11}, {1, 999_999}} {
+		all := []strategy.Item{{Arms: []evidence.Sums{coins(test.own, 0), {}}},
+			{Arms: []evidence.Sums{coins(0, test.others), {}}}}
 		b := make([]evidence.Belief, 2)
 		strategy.TwoLevel{}.Model(evenSegment(2), all).Believe(all[0], b)
-		want := concentrated(b[0], b[0].Level.Alpha+b[0].Level.Beta-2, 1, 2*test.times)
+		want := concentrated(b[0], b[0].Level.Alpha+b[0].Level.Beta-2, 1, 8)
 		assert.InEpsilon(t, want, b[0].Concentration, 1e-4, test)
 	}
 }
