@@ -73,7 +73,7 @@ func (x *index[T]) like(
 	similarities, err := x.similar(ctx, s, one)
 	for i, similarity := range similarities {
 		if similarity >= least {
-			found = append(found, match[T]{&x.all[i], similarity})
+			found = append(found, match[T]{&x.all[i], min(similarity, 1)})
 		}
 	}
 	return mostSimilar(found, most), err
@@ -99,7 +99,8 @@ func (x *index[T]) similar(
 		err = fmt.Errorf("the similarity has %d numbers for %d texts", len(similarities), len(x.texts))
 	}
 	for i := 0; i < len(similarities) && err == nil; i++ {
-		if most := similarities[i]; most > 1 { // a number below 0, or NaN, is like no other text
+		// A number below 0, or NaN, is like no other text. A cosine may be above 1 by rounding.
+		if most := similarities[i]; most > 1+1e-3 {
 			err = fmt.Errorf("the similarity has the number %v, which is above 1", most)
 		}
 	}

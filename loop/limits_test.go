@@ -254,6 +254,17 @@ func TestASimilarityAtFault(t *testing.T) {
 	}
 }
 
+// A cosine of two equal vectors may be a little above 1 by rounding, which counts as 1.
+func TestASimilarityOfALittleMoreThanOne(t *testing.T) {
+	w := newWorld(t, loop.Config{
+		Tuning:  loop.Tuning{Similarity: alikeness{1 + 1e-7}},
+		Lessons: loop.Lessons{Notes: []loop.Note{{ID: "n", Text: "Room 3."}}},
+	})
+	p, err := w.Prepare(ctx, loop.Event{Text: full})
+	require.NoError(t, err)
+	assert.Contains(t, p.System, "Room 3.")
+}
+
 // alikeness is a similarity that returns the same numbers for any texts.
 type alikeness []float64
 
