@@ -275,7 +275,7 @@ func TestTwoLevelDrawsTheLevelAloneOfANewItem(t *testing.T) {
 	}
 }
 
-// TestTwoLevelIsSharperForAnItem, however much of the evidence is its own, until that is almost all.
+// TestTwoLevelIsSharperForAnItem, however much of the evidence is its own, until it has almost all.
 func TestTwoLevelIsSharperForAnItem(t *testing.T) {
 	for _, test := range []struct{ own, others int }{{10, 10}, {10, 990}, {89, 11}, {1, 999_999}} {
 		all := []strategy.Item{{Arms: []evidence.Sums{coins(test.own, 0), {}}},
