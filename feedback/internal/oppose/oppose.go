@@ -96,7 +96,7 @@ func antonymous(x, y Reading) bool {
 			return true
 		}
 	}
-	return affixed(x, y) || bindsOther(x, y)
+	return affixed(x, y) || len(x.opposable) > 0 && bindsOther(x, y)
 }
 
 // affixed reports whether x has a word that only y has with a negative prefix or with "less". For
@@ -124,9 +124,6 @@ func affixed(x, y Reading) bool {
 
 // bindsOther reports whether both texts have the same two opposites, but about other things.
 func bindsOther(x, y Reading) bool {
-	if len(x.opposable) == 0 {
-		return false
-	}
 	both := func(root string) bool { return x.roots[root] && y.roots[root] }
 	for i, t := range x.tokens {
 		root := stem(t.word)

@@ -108,6 +108,8 @@ func TestOpposeNamesTheReason(t *testing.T) {
 		{"before lunch, ask the team", "ask the whole team before lunch", oppose.Way("")},
 		{"before lunch, ask the team", "lunch before asking the whole team", oppose.Order},
 		{"forbid caches", "allow caches", oppose.Polarity},
+		{"Caches: prohibited.", "Caches: allowed, without a limit.", oppose.Polarity},
+		{"On Friday, forbid it.", "On Friday, allow it without review.", oppose.Polarity},
 		{"", "", oppose.Way("")},
 	} {
 		assert.Equal(t, test.opposed, oppose.Find(test.a, test.b), "%q, %q", test.a, test.b)

@@ -262,6 +262,10 @@ func (r *Reading) readClauses() {
 			}
 			// Two negations in one clause affirm: "not without review".
 			denied = !denied
+			// "Forbid X" is "do not allow X", so it meets a text that allows X.
+			if forbidding.has(t.word) {
+				clause = append(clause, "allow")
+			}
 		case clauseStarts.has(t.word) || joins.has(t.word) && r.negatedSoon(i):
 			flush()
 			condition = conditions.has(t.word)
