@@ -178,6 +178,14 @@ func TestAContradictionIsForeseen(t *testing.T) {
 	override := "--override " + always.ID
 	assertFails(t, approve(never, override), misuse, "This approves", "Nothing was changed")
 	require.Zero(t, approve(never, override+yes).code)
+	rule, err := service.Rules().Rule(ctx, never.ID)
+	require.NoError(t, err)
+	rule.Draft.Of, rule.Draft.Change = rule.ID, "PIN" // which puts no more words into prompts
+	pin, err := service.Rules().Propose(ctx, feedback.Submission{Actor: "eve", Reason: "x",
+		Draft: rule.Draft})
+	require.NoError(t, err)
+	assertFails(t, approve(pin, ""), misuse, "This approves", "Nothing was changed")
+	require.Zero(t, approve(pin, yes).code)
 }
 
 // TestAPinHoldsWhatItSays has users speak up in between.

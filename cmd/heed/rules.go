@@ -158,8 +158,9 @@ func (cmd *ruleDecision) review(s *session, verb string, vote feedback.Review) e
 // contradicted foresees the refusal of an approval that does not override all that it contradicts.
 func contradicted(s *session, v *view.Source, p *feedback.Proposal, override []string) error {
 	found, err := v.Feedback.Rules().Conflicts(s.ctx, p.Draft)
+	silent := p.Of != "" && p.Change != "RESTORE" // it puts no words into prompts
 	found = slices.DeleteFunc(found, func(c feedback.Conflict) bool {
-		return c.Kind != "contradiction" || c.Pending || c.Correction ||
+		return silent || c.Kind != "contradiction" || c.Pending || c.Correction ||
 			slices.Contains(override, c.ID)
 	})
 	if err != nil || len(found) == 0 {
