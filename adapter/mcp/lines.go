@@ -17,7 +17,7 @@ import (
 )
 
 // Stdio returns the transport of a client that writes to in and reads from out. Lines that are not
-// messages are skipped. A line longer than 16 MiB gets an error, and so does each request in a
+// messages are skipped. A request longer than 16 MiB gets an error, and so does each request in a
 // batch, because the protocol has no batches any more. The SDK's own transport ends the session
 // with the first of any of these.
 func Stdio(in io.ReadCloser, out io.WriteCloser) sdk.Transport {
@@ -89,19 +89,24 @@ func (m *messages) readLine() (line []byte, long bool, err error) {
 }
 
 // idIn finds a message's id before the first value that is no text, or at the end, where most
-// clients write it.
-var idIn = regexp.MustCompile(strings.ReplaceAll(`^\s*\{(?:\s*"\w+"\s*:\s*"[^"\\]*"\s*,)*ID,|`+
-	`[{,]ID(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`, "ID", `\s*"id"\s*:\s*(-?\d+|"[^"\\]*")\s*`))
+// clients write it. unanswered finds the beginning of a response or a notification.
+var (
+	idIn = regexp.MustCompile(strings.ReplaceAll(`^\s*\{(?:\s*"\w+"\s*:\s*"[^"\\]*"\s*,)*ID,|`+
+		`[{,]ID(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`, "ID", `\s*"id"\s*:\s*(-?\d+|"[^"\\]*")\s*`))
+	unanswered = regexp.MustCompile(`^\s*\{(?:\s*"\w+"\s*:\s*(?:-?\d+|"[^"\\]*")\s*,)*\s*` +
+		`"(?:result"|error"|method"\s*:\s*"notifications/)`)
+)
 
-// refuseLong answers a line that is too long with an error.
+// refuseLong answers a line that is too long with an error, unless it needs no answer.
 func (m *messages) refuseLong(line []byte) error {
+	if unanswered.Match(line) {
+		return nil
+	}
 	id := "null"
 	if found := idIn.FindSubmatch(line); found != nil {
 		id = string(found[1]) + string(found[2])
 	}
-	_, err := fmt.Fprintf(m.to, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`+"\n",
-		id, jsonrpc.CodeInvalidRequest, "a message has 16 MiB at most: send a shorter text")
-	return err
+	return m.fail(id, "a message has 16 MiB at most: send a shorter text")
 }
 
 // refuse answers each request of a line that is a batch with an error.
@@ -114,17 +119,17 @@ func (m *messages) refuse(line []byte) error {
 		if !is || !request.IsCall() {
 			continue
 		}
-		refusal, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: request.ID, Error: errBatch})
-		if err == nil {
-			_, err = m.to.Write(append(refusal, '\n'))
-		}
-		if err != nil {
+		id, _ := json.Marshal(request.ID.Raw()) // a number or a text
+		if err := m.fail(string(id), "a batch is not supported: send each message alone"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-var errBatch = &jsonrpc.Error{
-	Code: jsonrpc.CodeInvalidRequest, Message: "a batch is not supported: send each message alone",
+// fail answers the request of an id with an error.
+func (m *messages) fail(id, why string) error {
+	_, err := fmt.Fprintf(m.to, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`+"\n",
+		id, jsonrpc.CodeInvalidRequest, why)
+	return err
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/heedhq/heed/adapter/mcp"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // The official client goes on, before and after lines that are not messages.
@@ -43,8 +45,9 @@ func TestABadLineEndsNothing(t *testing.T) {
 	require.NoError(t, served.Wait())
 }
 
-// A message that is too long gets an error under its id, wherever the client writes that, and the
-// next message is served.
+// A request that is too long gets an error under its id, wherever the client writes that, and the
+// next message is served. A response and a notification get none: the client may have a request of
+// the response's id, and an error without an id ends the session of some clients.
 func TestATooLongLineIsAnswered(t *testing.T) {
 	agent, _ := looptest.New(t, loop.Config{})
 	server, err := mcp.New(mcp.Config{Agent: agent, Person: "ann"})
@@ -57,6 +60,9 @@ func TestATooLongLineIsAnswered(t *testing.T) {
 	params := `"params":{"x":[1` + long + `]}`
 	go func() {
 		for _, line := range []string{
+			`{"jsonrpc":"2.0","id":4,"result":{"x":[1` + long + `]}}`,
+			`{"error":{"data":[1` + long + `]}, "id": "e","jsonrpc":"2.0"}`,
+			`{"jsonrpc":"2.0","method":"notifications/progress",` + params + `}`,
 			`{"jsonrpc":"2.0","id":7,"method":"ping",` + params + `}`,
 			`{"method":"ping",` + params + `,"jsonrpc":"2.0","id":"a"}`,
 			`{"method":"ping",` + params + `, "id": 8 ,"jsonrpc":"2.0"} `,
@@ -111,4 +117,15 @@ func TestABatchAndACallWithoutArguments(t *testing.T) {
 	assert.NotContains(t, answers.Text(), "JSON")
 	require.NoError(t, toServer.Close())
 	require.NoError(t, served.Wait())
+}
+
+// A failure inside keeps its words.
+func TestWhatAModelReadsOfAFailure(t *testing.T) {
+	st := &storetest.Failing{Store: &memstore.Store{}}
+	agent, err := loop.New(t.Context(), loop.Config{Store: st})
+	require.NoError(t, err)
+	c := inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, older)
+	st.SetAway(true)
+	_, err = c.do(t.Context(), "explain", arguments{"answer": "m1"})
+	require.ErrorContains(t, err, storetest.ErrFailed.Error())
 }

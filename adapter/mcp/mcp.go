@@ -25,7 +25,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"reflect"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -164,7 +163,8 @@ func (s *server) addTool(to *sdk.Server, o *view.Operation) {
 		out, err := call(ctx, o, s.caller(req.Extra), req.Params.Arguments)
 		result := &sdk.CallToolResult{}
 		if err != nil {
-			result.SetError(told(err, o.In))
+			f := view.FaultOf(err, o.In)
+			result.SetError(cmp.Or(f.Cause, error(f))) // a failure inside keeps its words
 			return result, nil
 		}
 		result.StructuredContent = json.RawMessage(out)
@@ -188,10 +188,4 @@ func call(
 		return []byte(`{"done":true}`), nil
 	}
 	return json.Marshal(out)
-}
-
-// told returns an error in words for the client's model. A failure inside keeps its words.
-func told(err error, in reflect.Type) error {
-	f := view.FaultOf(err, in)
-	return cmp.Or(f.Cause, error(f))
 }

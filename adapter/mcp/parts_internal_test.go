@@ -3,7 +3,6 @@ package mcp
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"io"
 	"runtime"
 	"strings"
@@ -130,10 +129,4 @@ func TestWhoCalls(t *testing.T) {
 	assert.Equal(t, []string{"mcp-" + digest("bob", session, "m"), session}, []string{id, in})
 	assert.NotEqual(t, digest("ab", "c"), digest("a", "bc"))
 	assert.Len(t, digest(), 32)
-}
-
-// A failure inside keeps its words, and a fault of the caller's names the field.
-func TestWhatAModelIsTold(t *testing.T) {
-	down := errors.New("down")
-	assert.Equal(t, down, told(down, nil))
 }
