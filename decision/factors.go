@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/answer"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 )
 
@@ -37,7 +36,7 @@ type Factors struct {
 // Calibration), the calibration is ½/p for a positive judgement, ½/(1-p) for a negative one, and
 // 1 for value 0; it is at least ½ and at most 2.
 //
-// The weight is at most 1e6. If it is 0, the judgement does not count: leave it out, because a
+// The weight is at most 10. If it is 0, the judgement does not count: leave it out, because a
 // Weight of 0 in an [answer.Statement] means 1.
 func (f *Factors) Weight(
 	s answer.Statement, path string, answered time.Time, positive, negative int,
@@ -59,5 +58,5 @@ func (f *Factors) Weight(
 		}
 		weight *= min(max(0.5/p, 0.5), 2)
 	}
-	return min(weight, evidence.MaxWeight)
+	return min(weight, answers.MaxWeight)
 }

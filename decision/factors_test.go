@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/answers"
 )
 
 func TestFactors(t *testing.T) {
@@ -37,7 +38,7 @@ func TestFactors(t *testing.T) {
 			channels, answer.Statement{Channel: "dev", Value: 1, Weight: 0.5, At: given}, "llm", 0.2,
 		},
 		"at most the greatest": {decision.Factors{Paths: map[string]float64{"llm": 10}},
-			answer.Statement{Weight: 1e6}, "llm", 1e6},
+			answer.Statement{Weight: 9}, "llm", 10},
 		"by channel":             {channels, by("dev"), "heuristic", 0.4},
 		"another channel":        {channels, by("user_explicit"), "heuristic", 1},
 		"a channel that is mute": {channels, by("noise"), "heuristic", 0},
@@ -119,8 +120,11 @@ func TestFactorsOutOfRange(t *testing.T) {
 		HalfLife: -1, Calibration: -1,
 	}
 	at := time.Unix(0, 0)
-	for channel, want := range map[string]float64{"low": 0, "high": 100, "other": 10} {
-		s := answer.Statement{Channel: channel, Value: 1, At: at.Add(time.Hour)}
-		assert.Equal(t, want, f.Weight(s, "llm", at, 3, 1), channel)
+	for channel, want := range map[string]float64{"low": 0, "high": 5, "other": 0.5} {
+		s := answer.Statement{Channel: channel, Value: 1, Weight: 0.05, At: at.Add(time.Hour)}
+		assert.InDelta(t, want, f.Weight(s, "llm", at, 3, 1), 1e-12, channel)
+		s.Weight = 0 // all factors together may be more than a statement may weigh
+		s.Weight = f.Weight(s, "llm", at, 3, 1)
+		assert.NoError(t, answers.Validate(&s), channel)
 	}
 }

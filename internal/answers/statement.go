@@ -105,10 +105,10 @@ func stated(s *answer.Statement) bool { return s.How == Judged || s.How == Outco
 // countsForArm reports whether a judgement or an outcome counts for the arm.
 func countsForArm(s *answer.Statement) bool { return !withdraws(s) && !s.Forgotten() }
 
-// maxWeight is the greatest weight of a statement. People share what an answer is worth for its arm
+// MaxWeight is the greatest weight of a statement. People share what an answer is worth for its arm
 // by their weights, so with a greater one little is left of what others have stated, and the limits
 // on people no longer hold.
-const maxWeight = 10
+const MaxWeight = 10
 
 // Validate reports the first fault as a [*heed.InputError].
 func Validate(s *answer.Statement) error {
@@ -123,7 +123,7 @@ func Validate(s *answer.Statement) error {
 		return valid.Input("Kind", "must be person, instrument or empty")
 	case !(s.Value >= -1 && s.Value <= 1):
 		return valid.Input("Value", "is %v, must be in [-1, 1]", s.Value)
-	case !(s.Weight >= 0 && s.Weight <= maxWeight):
+	case !(s.Weight >= 0 && s.Weight <= MaxWeight):
 		return valid.Input("Weight", "is %v, must be in [0, 10]", s.Weight)
 	case s.Scale != "" && most == 0:
 		return valid.Input("Scale", "must be user, dev or empty")
