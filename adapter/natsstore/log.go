@@ -210,8 +210,7 @@ func (s *Store) append(ctx context.Context, actions []json.RawMessage, move *sto
 const (
 	shortPause = 500 * time.Microsecond
 	longPause  = 200 * time.Millisecond
-	// attempt is how long a handle waits for one reply.
-	attempt = 2 * time.Second
+	attempt    = 2 * time.Second // how long a handle waits for one reply
 )
 
 func (s *Store) pause(ctx context.Context, wait time.Duration) error {
@@ -301,15 +300,16 @@ func (s *Store) catchUp(ctx context.Context, last uint64, text []byte) error {
 func (s *Store) read(ctx context.Context, from place, after uint64,
 	take func(text []byte, last uint64) (done bool, err error)) error {
 	var text []byte
-	for wait := shortPause; ; wait = min(2*wait, longPause) {
+	for wait, gaps := shortPause, 0; ; wait = min(2*wait, longPause) {
 		messages, err := s.fetch(ctx, s.stream(from), after+1)
 		switch {
 		case err != nil:
 		case len(messages) > 0 && messages[0].sequence == after+1:
-			wait = shortPause
-		case len(messages) > 0 && wait == longPause: // so it was not lost on its way
+			wait, gaps = shortPause, 0
+		case gaps == 10: // so it was not lost on its way
 			err = fmt.Errorf("message %d of %s is missing: %w", after+1, s.stream(from), heed.ErrDamaged)
-		default: // the server that was asked is behind
+		default: // the server that was asked is behind, if there are none
+			gaps += min(len(messages), 1)
 			err = s.pause(ctx, wait)
 		}
 		if err != nil {
