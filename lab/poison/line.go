@@ -38,9 +38,9 @@ func Line() card.Line {
 			"arm 100 times each, with 1 and with 20 items. Each run is compared with the same people " +
 			"without them.",
 		Bars:  []card.Bar{{Name: bestBar, Most: 5}, {Name: worstBar, Most: 5}},
-		Short: card.Form{Work: 20, Faults: 20, Budget: 3 * time.Minute},
+		Short: card.Form{Work: 80, Faults: 80, Budget: 3 * time.Minute},
 		Long:  card.Form{Work: 200, Faults: 200, Budget: 30 * time.Minute},
-		Run:   run(settings[0], 20, 200),
+		Run:   run(settings[0], 40, 200),
 		Controls: []card.Control{{
 			Name:   "outcomes without a source, so that no limit applies",
 			Misses: []string{bestBar, worstBar}, Run: run(settings[2], 3, 3),
