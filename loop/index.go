@@ -100,8 +100,8 @@ func (x *index[T]) similar(
 	}
 	for i := 0; i < len(similarities) && err == nil; i++ {
 		// A number below 0, or NaN, is like no other text. A cosine may be above 1 by rounding.
-		if most := similarities[i]; most > 1+1e-3 {
-			err = fmt.Errorf("the similarity has the number %v, which is above 1", most)
+		if x := similarities[i]; x > 1+1e-3 {
+			err = fmt.Errorf("the similarity has the number %v, which is above 1", x)
 		}
 	}
 	if err != nil {

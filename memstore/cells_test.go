@@ -64,7 +64,7 @@ func TestStoreForgetsHistoryByNumber(t *testing.T) {
 	assert.EqualValues(t, 1, sums(t, st, cell).N())
 }
 
-// After a dump and a load, what the history has lost is lost still.
+// A dump and a load keep which observations the history has lost.
 func TestLostHistoryStaysLostInADump(t *testing.T) {
 	cfg := memstore.Config{Retention: store.Retention{HistoryPerCell: 1}, Now: newClock().time}
 	st := newStore(t, cfg)
@@ -102,8 +102,8 @@ func TestAnExpungedSourceBeginsAgain(t *testing.T) {
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
 }
 
-// A commit that is refused leaves the loss of an observation as it was, and so does a dump: it is
-// its source's.
+// A commit that is refused leaves the loss of an observation as it was, and so does a dump, because
+// the loss belongs to the source.
 func TestTheLossOfASource(t *testing.T) {
 	cfg := memstore.Config{Retention: store.Retention{HistoryPerCell: 1}, Now: newClock().time}
 	st := newStore(t, cfg, notes)

@@ -252,7 +252,7 @@ func TestStoreLimits(t *testing.T) {
 	assert.Empty(t, found(t, st, store.Query{Kind: "aged"}))
 }
 
-// A later declaration holds for the records that are there, also for those of tenants.
+// A later declaration also applies to the records that are there already, and to tenants' records.
 func TestALaterDeclarationDropsRecords(t *testing.T) {
 	st := newStore(t, memstore.Config{}, notes, store.Kind{Name: "other"})
 	acme, err := store.Tenant(st, "acme")

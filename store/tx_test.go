@@ -64,7 +64,7 @@ func TestAStepSeesWhatItWrites(t *testing.T) {
 	assert.Equal(t, 2, value(t, st, "b"))
 }
 
-// Queries that differ in anything are read each, and a query that was read is not read again.
+// Each query that differs from the others is read, and a query that was read is not read again.
 func TestEachQueryIsReadOnce(t *testing.T) {
 	base := store.Query{Kind: numbers.Name, Keys: []string{"all"}, Since: start, Limit: 7}
 	st := newScripted(t)

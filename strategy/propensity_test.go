@@ -49,9 +49,9 @@ func randomDraws(arms int, wild bool, rng *rand.Rand) []answer.Draw {
 	return draws
 }
 
-// TestIntegratedPropensities are what draws show, and those of all arms sum to 1. So are those that
-// are counted. The long form
-// makes two billion draws of arms, in about two minutes of one core.
+// TestIntegratedPropensities compares propensities with the frequencies of draws. The propensities
+// of all arms sum to 1, whether they are integrated or counted. The long form makes two billion
+// draws of arms, in about two minutes of one core.
 func TestIntegratedPropensities(t *testing.T) {
 	thorough, cases := long(0, 1) == 1, long(12, 24)
 	integrated := 0

@@ -188,7 +188,7 @@ func TestSharedEvidenceIsTakenBack(t *testing.T) {
 	}
 }
 
-// What a tenant has shared that comes no more is kept for thirty days.
+// A row that a tenant shared is kept for thirty days after its last change.
 func TestSharedRowsGoAfterThirtyDays(t *testing.T) {
 	town := newTown(t)
 	town.learns("one", "a", 1, 1)

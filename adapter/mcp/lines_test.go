@@ -18,8 +18,8 @@ import (
 	"github.com/heedhq/heed/store/storetest"
 )
 
-// The official client goes on, before and after lines that are not messages.
-func TestABadLineEndsNothing(t *testing.T) {
+// byLines serves a client that writes lines to one pipe and reads them from another.
+func byLines(t *testing.T) (*io.PipeWriter, *io.PipeReader, *sdk.ServerSession) {
 	agent, _ := looptest.New(t, loop.Config{})
 	server, err := mcp.New(mcp.Config{Agent: agent, Person: "ann"})
 	require.NoError(t, err)
@@ -27,6 +27,12 @@ func TestABadLineEndsNothing(t *testing.T) {
 	fromServer, out := io.Pipe()
 	served, err := server.Connect(t.Context(), mcp.Stdio(in, out), nil)
 	require.NoError(t, err)
+	return toServer, fromServer, served
+}
+
+// The official client goes on, before and after lines that are not messages.
+func TestABadLineEndsNothing(t *testing.T) {
+	toServer, fromServer, served := byLines(t)
 	bad := func() {
 		const ping = `{"jsonrpc":"2.0","id":5,"method":"ping"}`
 		for _, line := range []string{"this is no JSON", "{}", "[]", `[{"x":1}]`, "", `{"jsonrpc":"2`,
@@ -49,13 +55,7 @@ func TestABadLineEndsNothing(t *testing.T) {
 // next message is served. A response and a notification get none: the client may have a request of
 // the response's id, and an error without an id ends the session of some clients.
 func TestATooLongLineIsAnswered(t *testing.T) {
-	agent, _ := looptest.New(t, loop.Config{})
-	server, err := mcp.New(mcp.Config{Agent: agent, Person: "ann"})
-	require.NoError(t, err)
-	in, toServer := io.Pipe()
-	fromServer, out := io.Pipe()
-	served, err := server.Connect(t.Context(), mcp.Stdio(in, out), nil)
-	require.NoError(t, err)
+	toServer, fromServer, served := byLines(t)
 	long := strings.Repeat(`, {"id": 9}`, 2<<20)
 	params := `"params":{"x":[1` + long + `]}`
 	go func() {
@@ -90,13 +90,7 @@ func TestATooLongLineIsAnswered(t *testing.T) {
 // A client that sends a batch gets an error, and is served on. It may leave the arguments of a call
 // out, and then reads which one is missing.
 func TestABatchAndACallWithoutArguments(t *testing.T) {
-	agent, _ := looptest.New(t, loop.Config{})
-	server, err := mcp.New(mcp.Config{Agent: agent, Person: "ann"})
-	require.NoError(t, err)
-	in, toServer := io.Pipe()
-	fromServer, out := io.Pipe()
-	served, err := server.Connect(t.Context(), mcp.Stdio(in, out), nil)
-	require.NoError(t, err)
+	toServer, fromServer, served := byLines(t)
 	answers := bufio.NewScanner(fromServer)
 	send := func(line string) {
 		_, err := fmt.Fprintln(toServer, line)

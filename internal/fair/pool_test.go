@@ -50,8 +50,8 @@ func (s given) level(t evidence.Trust) (sums evidence.Sums, crowd *fair.Crowd) {
 }
 
 // TestFewNeverOutweighMany: whatever k people send on whatever items, their part of what counts is
-// at most f(k) in the level and in each cell, and they move the mean no further than
-// [evidence.Trust] says.
+// at most f(k) in the level and in each cell, and they move the mean no further than the comment
+// of [evidence.Trust] states.
 func TestFewNeverOutweighMany(t *testing.T) {
 	masses := rapid.OneOf(rapid.Float64Range(1e-6, 20),
 		rapid.SampledFrom([]float64{1e-3, 1, 2, 1e4, 1e12}))

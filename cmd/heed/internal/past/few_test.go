@@ -13,7 +13,7 @@ import (
 
 // What is not known has the bounds that always hold: an outcome is worth 0 to 1, and a gain -1 to
 // 1. A row with a fault is left out.
-func TestALogThatTellsLittle(t *testing.T) {
+func TestBoundsOfWhatIsUnknown(t *testing.T) {
 	l := life{
 		map[string][]float64{"": {0.5, 0.7}}, map[string][]float64{"": {0.97, 0.03}},
 	}
