@@ -102,7 +102,10 @@ func (b *belief) mean(
 	}
 	own = own.Plus(silence)
 	of := func(compared evidence.Sums) float64 {
-		return own.Plus(atMost(compared, b.agreement)).Posterior(b.prior).Mean()
+		if compared.Mass > b.agreement {
+			compared = fair.Scale(compared, b.agreement/compared.Mass)
+		}
+		return own.Plus(compared).Posterior(b.prior).Mean()
 	}
 	mean = of(both)
 	if least := min(of(agreed), of(evidence.Sums{})); mean < least*(1-1e-12) {
@@ -123,16 +126,6 @@ func limited(parts []evidence.Part, counted []evidence.Sums, now evidence.Instan
 
 // silenceMass is what silence counts for without another positive signal: see [evidence.Trust].
 const silenceMass = 1
-
-// atMost scales sums down to a mass.
-func atMost(s evidence.Sums, mass float64) evidence.Sums {
-	if s.Mass <= mass {
-		return s
-	}
-	f := mass / s.Mass
-	return evidence.Sums{Mass: s.Mass * f, Squares: s.Squares * f, Reward: s.Reward * f,
-		RewardSquares: s.RewardSquares * f}
-}
 
 // A Standing is the confidence of a heuristic at a moment, with what it is made of.
 type Standing struct {

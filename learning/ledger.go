@@ -422,7 +422,7 @@ func (l *ledger) adjust(
 	if o.Weight == 0 {
 		return
 	}
-	o.Source = fair.Apart(l.m.cfg.Trust, a.parts, o.Source)
+	fair.Apart(l.m.cfg.Trust, a.parts, o)
 	part := evidence.Part{
 		Cell: plain(o.Cell), Channel: o.Channel, Source: o.Source,
 		Tally: evidence.Tally{HalfLife: l.m.cfg.HalfLife},

@@ -82,7 +82,7 @@ func (d *draft) judge(name string, o evidence.Observation) error {
 	if err := d.tx.Read(&s, []evidence.Cell{o.Cell}, nil); err != nil {
 		return err
 	}
-	o.Source = fair.Apart(d.r.cfg.trust(), s.Parts, o.Source)
+	fair.Apart(d.r.cfg.trust(), s.Parts, &o)
 	d.add(o)
 	return nil
 }
@@ -108,7 +108,8 @@ func (d *draft) put(p Pattern) Pattern {
 // changes with the evidence.
 func (d *draft) observe(id PatternID, o evidence.Observation) {
 	parts := slices.Clone(d.parts[id])
-	o.Cell, o.Source = d.r.patternCell(id), fair.Apart(d.r.cfg.trust(), parts, o.Source)
+	o.Cell = d.r.patternCell(id)
+	fair.Apart(d.r.cfg.trust(), parts, &o)
 	d.add(o)
 	i := slices.IndexFunc(parts, func(p evidence.Part) bool { return p.Source == o.Source })
 	if i < 0 {

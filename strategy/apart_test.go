@@ -96,6 +96,39 @@ func TestManySources(t *testing.T) {
 	assert.EqualValues(t, 3*20+20, n, "all outcomes count")
 }
 
+// One person who names a channel for each outcome, or does not name themselves, costs a cell a
+// bounded number of parts, and leaves the names of others in it.
+func TestManyChannels(t *testing.T) {
+	cfg := withFixtures(t, strategy.Config{Arms: plain("a", "b"), Unrecorded: true})
+	l := newLearner(t, cfg)
+	say := func(l *strategy.Learner, who, channel string) {
+		c, err := l.Record(ctx, strategy.Query{Item: "i"}, "a", 0)
+		require.NoError(t, err)
+		_, err = l.Observe(ctx, strategy.Outcome{
+			Choice: c, ID: channel + who, Value: 1, Confidence: 1, Source: who, Channel: channel,
+		})
+		require.NoError(t, err)
+	}
+	for i := range 60 {
+		say(l, "mallory", fmt.Sprint("channel ", i))
+		say(l, "", fmt.Sprint("channel ", i))
+	}
+	assert.Len(t, partsOf(t, cfg.Store, "a"), 2*(fair.MostChannels+1))
+	other := newLearner(t, cfg)
+	for i := range 60 {
+		say(other, "mallory", fmt.Sprint("further ", i))
+	}
+	say(other, "ann", "channel 1")
+	parts, n := partsOf(t, cfg.Store, "a"), uint64(0)
+	assert.LessOrEqual(t, len(parts), 2*(fair.MostChannels+1)+2, "a process may keep one more")
+	for _, p := range parts {
+		if p.Source == "mallory" {
+			n += p.Tally.N()
+		}
+	}
+	assert.EqualValues(t, 120, n, "all count, and can be forgotten by the name")
+}
+
 // One source invents 400 good outcomes of the worst arm. Among ten people these outcomes change
 // little. If all outcomes have the same source, they decide, because no limit applies.
 func TestALiarAmongPeople(t *testing.T) {

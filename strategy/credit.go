@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/store"
 )
 
@@ -356,8 +357,8 @@ func (l *Learner) learned(c *crediting, r store.Receipt) {
 			s.expire()
 			continue
 		}
-		for i := range one.made {
-			s.sources.saw(len(partsOf(r.Parts, one.made[i].Cell)))
+		for _, o := range one.made {
+			s.sources.saw(fair.Full(partsOf(r.Parts, o.Cell), o.Source))
 		}
 		l.learn(s, one, r.Parts, evidence.InstantOf(c.now))
 	}
@@ -444,11 +445,8 @@ func (l *Learner) fadedTo(
 		f.changed = make(map[evidence.Cell]evidence.Instant)
 	}
 	f.changed[cell] = now
-	part := math.Exp2(-max(now.Time().Sub(before.Time()).Hours(), 0) / l.cfg.HalfLife.Hours())
-	return evidence.Sums{
-		Mass: sums.Mass * part, Squares: sums.Squares * part, Reward: sums.Reward * part,
-		RewardSquares: sums.RewardSquares * part, Limited: sums.Limited * part,
-	}
+	age := max(now.Time().Sub(before.Time()), 0)
+	return fair.Scale(sums, math.Exp2(-age.Hours()/l.cfg.HalfLife.Hours()))
 }
 
 // followUp does what may follow from an outcome: the item's copy of its segment, and a test for a

@@ -74,7 +74,7 @@ func (s *segment) install(f *found, now time.Time, expired uint64) {
 	for _, change := range s.changes {
 		drifted = change(f) || drifted
 	}
-	s.sources.saw(f.parts)
+	s.sources.saw(f.parts >= fair.MostParts)
 	if s.found, s.loaded = f, now; drifted {
 		s.loaded = time.Time{}
 	}

@@ -36,7 +36,8 @@ type Outcome struct {
 	// count as one outcome. 0 means 1, all of it.
 	Share float64
 	// Channel and Source are how the outcome is known, and who caused it: see [evidence.Observation].
-	// Both may be empty. Use few channels, because each choice reads the evidence of all of them.
+	// Both may be empty. Use few channels: of one source, an arm of an item keeps 16 apart, and
+	// further ones as one channel, "heed:others".
 	Channel string
 	Source  string
 	// At is when it came about: no earlier than the choice less [evidence.MaxSkew]. The zero
@@ -262,7 +263,8 @@ func (l *Learner) batch(
 	tx *store.Tx, s *segment, o *Outcome, event string,
 ) (b store.Batch, err error) {
 	step, read := l.stepOf(tx, l.cfg.Now()), store.Snapshot{}
-	if cells := s.sourceWants(&o.Choice).Cells; step.bulk == nil && o.Source != "" && len(cells) > 0 {
+	cells := s.sourceWants(&o.Choice).Cells
+	if step.bulk == nil && o.Source+o.Channel != "" && len(cells) > 0 {
 		if err := tx.Read(&read, cells, nil); err != nil {
 			return b, err
 		}
@@ -271,7 +273,7 @@ func (l *Learner) batch(
 		if step.bulk != nil {
 			o.Source = step.bulk.apart(l.cfg.Trust, &o)
 		} else {
-			o.Source = fair.Apart(l.cfg.Trust, partsOf(read.Parts, o.Cell), o.Source)
+			fair.Apart(l.cfg.Trust, partsOf(read.Parts, o.Cell), &o)
 		}
 		return o
 	}

@@ -63,16 +63,16 @@ func scale(b *testing.B, name string, cfg strategy.Config,
 	var parts []evidence.Part
 	for n := range outcomes {
 		arm, source := outcome(n)
-		source = fair.Apart(cfg.Trust, parts, source)
-		if len(parts) < fair.MostParts {
-			parts = append(parts, evidence.Part{Source: source})
+		of := evidence.Observation{Source: source}
+		if fair.Apart(cfg.Trust, parts, &of); len(parts) < fair.MostParts {
+			parts = append(parts, evidence.Part{Source: of.Source})
 		}
 		cell := strategy.Choice{Item: q.Item, Arm: arm}.Cells()[0]
 		cell.Kind = "strategy.arm"
 		_, err := cfg.Store.Commit(ctx, store.Batch{
 			Policies: map[string]evidence.Policy{cell.Kind: {ByOrigin: true}},
-			Observations: []evidence.Observation{{ID: fmt.Sprint("before", n), Cell: cell, Source: source,
-				Reward: 0.5, Weight: 1, At: time.Now()}},
+			Observations: []evidence.Observation{{ID: fmt.Sprint("before", n), Cell: cell,
+				Source: of.Source, Reward: 0.5, Weight: 1, At: time.Now()}},
 		})
 		require.NoError(b, err)
 	}

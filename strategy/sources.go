@@ -14,11 +14,12 @@ import (
 )
 
 // sources notes whether this process saw a cell of the segment with as many sources as it keeps
-// apart by name.
+// apart by name, or a source with as many channels.
 //
-// A cell keeps fair.MostParts sources apart. Further sources share a part, and which source
-// goes where depends on who is there, so such a cell is read before an outcome adds to it. Other
-// cells are spared that reading. A process that has not seen the segment's cells reads as well.
+// A cell keeps fair.MostParts sources apart, and fair.MostChannels channels of each. Further ones
+// share a part, and which of them goes where depends on who is there, so such a cell is read before
+// an outcome adds to it. Other cells are spared that reading. A process that has not seen the
+// segment's cells reads as well.
 type sources struct{ seen atomic.Uint32 }
 
 const (
@@ -29,10 +30,10 @@ const (
 // mayBeMany reports whether a cell must be read before an outcome adds to it.
 func (s *sources) mayBeMany() bool { return s.seen.Load() != fewSources }
 
-// saw notes the parts of a cell. A cell that once had many keeps the segment at many, because parts
+// saw notes whether a cell is full. A cell that once was keeps the segment at many, because parts
 // only go when evidence is forgotten.
-func (s *sources) saw(parts int) {
-	if parts >= fair.MostParts {
+func (s *sources) saw(full bool) {
+	if full {
 		s.seen.Store(manySources)
 		return
 	}

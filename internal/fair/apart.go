@@ -15,17 +15,48 @@ const MostParts = 4096
 // places is how many places there are.
 const places = 1024
 
-// Apart returns the source under which a cell with these parts keeps the evidence of a source: its
-// name, or, if the cell has [MostParts] and none of this source, one of 1,024 places, by a hash of
-// the name. So reading a cell costs a bounded time, for any number of people.
+// MostChannels is how many channels of one source a cell keeps apart, and OtherChannels the name
+// that the further ones share: see [Apart].
+const (
+	MostChannels  = 16
+	OtherChannels = "heed:others"
+)
+
+// silence is the channel of silence about arms. [evidence.Trust] may name further ones.
+const silence = "silence"
+
+// Apart sets the source and the channel under which a cell with these parts keeps an observation.
+// The source is its name, or, if the cell has [MostParts] and none of this source, one of 1,024
+// places, by a hash of the name. The channel becomes [OtherChannels] if it is new, and the source
+// has [MostChannels] or the cell [MostParts]. So a cell is read in a bounded time, for any number
+// of people, and one person does not fill it. Channels of silence stay, because they have a limit.
 //
 // A place is one person. So f(k) holds for k people who share places with others, who count for as
 // little as they do. Such an observation does not name its source: it can be taken back by its ID,
 // but not expunged.
-func Apart(t evidence.Trust, parts []evidence.Part, source string) string {
-	return apart(t, len(parts), source, func() bool {
-		return slices.ContainsFunc(parts, func(p evidence.Part) bool { return p.Source == source })
-	})
+func Apart(t evidence.Trust, parts []evidence.Part, o *evidence.Observation) {
+	known := func() bool { return len(channelsOf(parts, o.Source)) > 0 }
+	o.Source = apart(t, len(parts), o.Source, known)
+	kept := append(channelsOf(parts, o.Source), t.Silence...)
+	if Full(parts, o.Source) && known() && o.Channel != silence && !slices.Contains(kept, o.Channel) {
+		o.Channel = OtherChannels
+	}
+}
+
+// Full reports whether a cell with these parts may not keep what comes from this source under the
+// origin that it has: see [Apart].
+func Full(parts []evidence.Part, source string) bool {
+	return len(parts) >= MostParts || len(channelsOf(parts, source)) >= MostChannels
+}
+
+// channelsOf returns the channels of a source's parts.
+func channelsOf(parts []evidence.Part, source string) (channels []string) {
+	for i := range parts {
+		if parts[i].Source == source {
+			channels = append(channels, parts[i].Channel)
+		}
+	}
+	return channels
 }
 
 func apart(t evidence.Trust, parts int, source string, known func() bool) string {

@@ -34,7 +34,7 @@ func Counted(
 			return read[i].Mass - read[i].Reward
 		}, scaleNegative)
 	}
-	h.to(n, floor(n), func(i int) float64 { return read[i].Mass }, scale)
+	h.to(n, floor(n), func(i int) float64 { return read[i].Mass }, Scale)
 	return read
 }
 
@@ -77,10 +77,8 @@ func scaleNegative(s evidence.Sums, factor float64) evidence.Sums {
 		return s
 	}
 	kept := (s.Reward + (s.Mass-s.Reward)*factor) / s.Mass
-	return evidence.Sums{
-		Mass: s.Mass * kept, Squares: s.Squares * kept,
-		Reward: s.Reward, RewardSquares: s.RewardSquares, Limited: s.Limited * kept,
-	}
+	s.Mass, s.Squares, s.Limited = s.Mass*kept, s.Squares*kept, s.Limited*kept
+	return s
 }
 
 // scalePositive scales what was gained, which is positive, and leaves what was lost: rewards fade,

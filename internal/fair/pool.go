@@ -221,13 +221,13 @@ func voicesOf(arms [][]Voice) iter.Seq2[int32, float64] {
 
 // limited returns the sums of observations if only a part of each counts.
 func limited(s evidence.Sums, part float64) evidence.Sums {
-	s = scale(s, part)
+	s = Scale(s, part)
 	s.Limited += (s.Mass - s.Limited) * (1 - part)
 	return s
 }
 
-// scale returns the sums as if each observation had faded by the factor.
-func scale(s evidence.Sums, factor float64) evidence.Sums {
+// Scale returns the sums as if each observation had faded by the factor.
+func Scale(s evidence.Sums, factor float64) evidence.Sums {
 	return evidence.Sums{
 		Mass: s.Mass * factor, Squares: s.Squares * factor, Reward: s.Reward * factor,
 		RewardSquares: s.RewardSquares * factor, Limited: s.Limited * factor,
