@@ -39,3 +39,23 @@ func TestAuditEntries(t *testing.T) {
 		break
 	}
 }
+
+// An entry is kept to the microsecond, in UTC, and shares no details with its writer or a reader.
+func TestAnAuditEntryIsACopy(t *testing.T) {
+	st := &memstore.Store{}
+	require.NoError(t, st.Declare(ctx, store.Audit))
+	at := start.Add(1500).In(time.FixedZone("east", 3600))
+	e := store.AuditEntry{ID: "1", At: at, Action: "pin", Details: map[string]string{"arm": "a"}}
+	r := e.Record()
+	e.Details["arm"] = "changed by the writer"
+	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{r}})
+	require.NoError(t, err)
+	for range 2 {
+		for got, err := range store.AuditEntries(ctx, st, store.Query{}) {
+			require.NoError(t, err)
+			assert.Equal(t, start.Add(1000), got.At)
+			assert.Equal(t, map[string]string{"arm": "a"}, got.Details)
+			got.Details["arm"] = "changed by a reader"
+		}
+	}
+}

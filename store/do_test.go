@@ -41,6 +41,7 @@ type scripted struct {
 	commits int
 	last    store.Batch // that was given to Commit
 	reads   int
+	finds   int // the queries of the last read
 }
 
 func newScripted(t testing.TB) *scripted {
@@ -72,6 +73,7 @@ func (s *scripted) Read(
 	finds ...store.Query,
 ) error {
 	s.reads++
+	s.finds = len(finds)
 	return s.Store.Read(ctx, into, cells, refs, finds...)
 }
 
@@ -255,6 +257,16 @@ func TestDoKeepsWhatIsUnknown(t *testing.T) {
 	assert.Equal(t, 3, st.commits)
 }
 
+// A conflict is over when the step runs again: an error after it is just that error.
+func TestDoForgetsAConflict(t *testing.T) {
+	runs := 0
+	err := store.Do(ctx, newScripted(t), func(*store.Tx) error {
+		runs++
+		return []error{heed.ErrConflict, errBroken}[runs-1]
+	})
+	assert.Equal(t, errBroken, err)
+}
+
 // In a bubble the pauses are exact: each is random and bounded, and there is an end.
 func TestDoPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -309,6 +321,12 @@ func TestDoEndsWithItsContext(t *testing.T) {
 		require.ErrorIs(t, err, heed.ErrOutcomeUnknown, "the error of the last try")
 		assert.Equal(t, 40*time.Millisecond, time.Since(begin), "the pause ends with the context")
 		assert.Greater(t, runs, 1)
+
+		within, cancel = context.WithTimeout(ctx, 40*time.Millisecond)
+		defer cancel()
+		err = store.Do(within, st, func(*store.Tx) error { return heed.ErrConflict })
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, heed.ErrConflict, "the error of the last try")
 	})
 }
 
@@ -402,6 +420,7 @@ func TestATxThatIsKept(t *testing.T) {
 		return count(tx)
 	}))
 	assert.Equal(t, []string{"1", "1"}, ids)
+	assert.Equal(t, 2, draws, "once for the step, and once for the one that is kept")
 	var input *heed.InputError
 	_, err := numbers.In(kept, "unread")
 	require.ErrorAs(t, err, &input)

@@ -99,13 +99,9 @@ func (tx *Tx) Start(job Job) {
 		tx.fail(err)
 		return
 	}
-	if !job.empty() {
+	if len(job.parts(true)) > 0 {
 		tx.jobs = append(tx.jobs, job)
 	}
-}
-
-func (j *Job) empty() bool {
-	return len(j.Rebuild)+len(j.Reset)+len(j.Expunge)+len(j.Forget)+len(j.Leave) == 0
 }
 
 func (j *Job) validate() error {
@@ -581,12 +577,10 @@ func removals(
 	ctx context.Context, st Store, kinds []Kind, tenant string,
 ) iter.Seq2[unnamed, error] {
 	keys := []string{Key("tenant", tenant)}
-	queries := []Query{{Kind: tasks.Name, Keys: keys}}
+	var queries []Query
 	for _, kind := range kinds {
-		queries = append(queries, Query{Kind: KindIn(kind.Name, tenant)})
-		if kind.Name != tasks.Name {
-			queries = append(queries, Query{Kind: kind.Name, Keys: keys})
-		}
+		queries = append(queries, Query{Kind: KindIn(kind.Name, tenant)},
+			Query{Kind: kind.Name, Keys: keys})
 	}
 	return func(yield func(unnamed, error) bool) {
 		for _, q := range queries {

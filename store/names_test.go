@@ -58,6 +58,8 @@ func TestForgetNames(t *testing.T) {
 			"{\"z\":1.50e+3,\"a\":\"\",\"n\":9007199254740993,\"\\u003e\":\"é/\"}"},
 		{"a body that is the name", "", "~", `"` + in64(`"ann"`) + `"`, `"` + in64(`"forgotten-1"`) + `"`},
 		{"both paths", "*", "a", `{"a":"ann","b":"ann"}`, `{"a":"forgotten-1","b":""}`},
+		{"a path that ends early", "a", "a.b", `{"a":{"b":"ann"}}`, `{"a":{"b":"forgotten-1"}}`},
+		{"a path into another text", "~.a", "a.b", `{"a":{"b":"ann"}}`, `{"a":{"b":"forgotten-1"}}`},
 		{"quotes and braces in texts", "a", "", `{"x\"]":"}\\","a":"ann"}`, `{"x\"]":"}\\","a":""}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -102,6 +104,8 @@ func TestForgetKeys(t *testing.T) {
 		{"both", `{"source":"ANN","actor":"ann"}`, []string{"person=ann"}, []string{"person=ann", "person=forgotten-1"}, `{"source":"ANN","actor":"forgotten-1"}`},
 		{"both, and no room", `{"source":"ANN","actor":"ann"}`, full("person=ann"), full("person=ann"), `{"source":"ANN","actor":"forgotten-1"}`},
 		{"no key", `{"actor":"ann"}`, nil, nil, `{"actor":"forgotten-1"}`},
+		{"decided, and no room but that of the key", `{"actor":"ann"}`, full("person=ann"), full("person=forgotten-1"), `{"actor":"forgotten-1"}`},
+		{"the pseudonym's key is there", `{"actor":["ann","forgotten-1"]}`, []string{"person=ann", "person=forgotten-1"}, []string{"person=forgotten-1"}, `{"actor":["forgotten-1","forgotten-1"]}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			before := append([]string(nil), test.keys...)
@@ -129,6 +133,16 @@ func TestForgetSeveralPeople(t *testing.T) {
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"by":["f1","f2","ANN"]}`, string(r.text))
 	assert.Equal(t, []string{"person=ann", "person=f1", "person=f2"}, r.keys)
+
+	two[1].name = "bob"
+	keys := []string{"person=ann", "person=bob"}
+	for i := range maxKeys - 3 {
+		keys = append(keys, fmt.Sprint("k=", i))
+	}
+	r, err = kind.takeOut([]byte(`{"by":["ann","ANN","bob","BOB"]}`), keys, two)
+	require.NoError(t, err)
+	assert.Len(t, r.keys, maxKeys, "there is room for the key of one pseudonym")
+	assert.Equal(t, []string{"person=ann", "person=f1", "person=bob", "k=0"}, r.keys[:4])
 }
 
 func TestForgetWhole(t *testing.T) {

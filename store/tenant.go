@@ -288,9 +288,6 @@ func (v *tenantView) present(ctx context.Context) error {
 
 // Commit implements [Store].
 func (v *tenantView) Commit(ctx context.Context, batches ...Batch) ([]Receipt, error) {
-	if len(batches) == 0 {
-		return v.Store.Commit(ctx)
-	}
 	own := mapped(batches, v.batch)
 	for i := range own { // a store leaves out a batch that it knows, with what the batch expects
 		for k, r := range batches[i].Records { // which only a job may remove

@@ -31,6 +31,8 @@ func TestTenantRefuses(t *testing.T) {
 		require.ErrorAs(t, err, &fault, "%q", name)
 		assert.Equal(t, "Tenant", fault.Field)
 	}
+	_, err = store.Tenant(st, long[1:])
+	require.NoError(t, err, "a name of 128 bytes")
 	require.ErrorAs(t, st.Declare(ctx, store.Kind{Name: "a@b"}), &fault)
 	assert.Equal(t, "Name", fault.Field)
 	require.ErrorAs(t, store.Run(ctx, acme, store.Job{Leave: "bravo"}), &fault)
@@ -93,6 +95,13 @@ func TestAViewHasItsOwnNames(t *testing.T) {
 	receipts, err := acme.Commit(ctx, store.Batch{Observations: b.Observations})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "t"}, receipts[0].Duplicates)
+
+	others := store.Batch{Observations: []evidence.Observation{{
+		ID: "x", Cell: evidence.Cell{Kind: "arm", Item: "x"}, Source: "ann", Reward: 1, Weight: 1,
+		At: start,
+	}}}
+	_, err = st.Commit(ctx, others)
+	require.NoError(t, err)
 
 	var s store.Snapshot
 	ref, query := b.Records[0].Ref, store.Query{Kind: signed.Name}
@@ -253,9 +262,95 @@ func TestIDsOfTenantsAreTheirOwn(t *testing.T) {
 		require.ErrorAs(t, err, &fault, field)
 		assert.Equal(t, field, fault.Field)
 	}
-	for _, id := range []string{"x", "acme\x1fx", "bravo\x1fx"} { // in the view, they are like others
-		receipts, err := acme.Commit(ctx, store.Batch{Observations: []evidence.Observation{of(id)}})
+	require.NoError(t, st.Declare(ctx, signed, store.Kind{Name: "stream.outbox"}))
+	ids := []string{"x", "acme\x1fx", "bravo\x1fx"}
+	for _, id := range ids { // in the view, they are like others
+		seen, kept := of(id), signedBy("ann").Records[0]
+		seen.Cell.Item, kept.ID = id, id
+		receipts, err := acme.Commit(ctx, store.Batch{
+			Observations: []evidence.Observation{seen}, Records: []store.Record{kept},
+		})
 		require.NoError(t, err)
 		assert.Empty(t, receipts[0].Duplicates)
+		var s store.Snapshot
+		require.NoError(t, acme.Read(ctx, &s, nil, []store.Ref{kept.Ref}))
+		assert.Equal(t, kept.Ref, s.Records[0].Ref)
+		_, err = st.Commit(ctx, store.Batch{Records: []store.Record{kept}})
+		require.NoError(t, err, "a record of the store may have such an id, but no event")
 	}
+	event.ID = "x"
+	receipts, err := acme.Commit(ctx, store.Batch{Records: []store.Record{event}})
+	require.NoError(t, err)
+	event.ID, event.Revision, event.Body = id, receipts[0].Revision, store.Body{}
+	_, err = st.Commit(ctx, store.Batch{Records: []store.Record{event}})
+	require.NoError(t, err, "a relay of the store removes what it has published")
+	var s store.Snapshot
+	event.ID = "x"
+	require.NoError(t, acme.Read(ctx, &s, nil, []store.Ref{event.Ref}))
+	assert.Equal(t, store.Record{Ref: event.Ref}, s.Records[0])
+}
+
+// A tenant that is leaving has nothing to read. A call that fails leaves what the caller read before.
+func TestNothingOfATenantThatIsLeaving(t *testing.T) {
+	st := newScripted(t)
+	require.NoError(t, st.Declare(ctx, signed))
+	acme, err := store.Tenant(st.Store, "acme")
+	require.NoError(t, err)
+	cell := evidence.Cell{Kind: "arm", Item: "i"}
+	seen := store.Batch{Observations: []evidence.Observation{{ID: "o", Cell: cell, Source: "ann",
+		Reward: 1, Weight: 1, At: start}}}
+	_, err = acme.Commit(ctx, seen)
+	require.NoError(t, err)
+	query := store.Query{Kind: signed.Name}
+	var s store.Snapshot
+	read := func() error {
+		return acme.Read(ctx, &s, []evidence.Cell{cell}, []store.Ref{{Kind: signed.Name, ID: "1"}}, query)
+	}
+	require.NoError(t, read())
+	before := s
+	st.script[2] = func(func() error) error { return errBroken }
+	require.ErrorIs(t, store.Run(ctx, st, store.Job{Leave: "acme"}), errBroken)
+	require.ErrorIs(t, read(), store.ErrLeft)
+	assert.Equal(t, before, s)
+	n := 0
+	left := func(err error) {
+		require.ErrorIs(t, err, store.ErrLeft)
+		n++
+	}
+	for _, err := range acme.Find(ctx, query) {
+		left(err)
+	}
+	for _, err := range acme.List(ctx, store.CellQuery{Kind: "arm"}) {
+		left(err)
+	}
+	for _, err := range acme.Scopes(ctx, "arm") {
+		left(err)
+	}
+	for _, err := range acme.History(ctx, cell) {
+		left(err)
+	}
+	assert.Equal(t, 4, n, "each loop has the error once")
+}
+
+// A conflict in the view of a tenant is one, and a commit that was made is no error, even if the
+// tenant begins to leave right after it.
+func TestCommitsOfATenant(t *testing.T) {
+	st := newScripted(t)
+	acme, err := store.Tenant(st, "acme")
+	require.NoError(t, err)
+	put(t, acme, number{"a", 1})
+	_, err = acme.Commit(ctx, store.Batch{Records: []store.Record{numbers.Record(number{"a", 2}, 0)}})
+	require.ErrorIs(t, err, heed.ErrConflict)
+	st.script[st.commits+1] = func(commit func() error) error {
+		require.NoError(t, commit())
+		cut := newScripted(t)
+		cut.Store = st.Store
+		cut.script[2] = func(func() error) error { return errBroken }
+		require.ErrorIs(t, store.Run(ctx, cut, store.Job{Leave: "acme"}), errBroken)
+		return nil
+	}
+	_, err = acme.Commit(ctx, store.Batch{ID: "last"})
+	require.NoError(t, err)
+	_, err = acme.Commit(ctx, store.Batch{ID: "too late"})
+	require.ErrorIs(t, err, store.ErrLeft)
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -16,9 +17,11 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A slow step conflicts at its first try, and takes a second at its second.
+// A slow step conflicts at its first try, and takes a time at its second.
 type slowStep struct {
 	tries     int
+	takes     time.Duration // 0: a fifth of a second
+	began     time.Time     // the last try
 	now, most *atomic.Int32 // how many second tries run, now and at most
 }
 
@@ -34,7 +37,8 @@ func (s *slowStep) run(*store.Tx) error {
 			break
 		}
 	}
-	time.Sleep(200 * time.Millisecond)
+	s.began = time.Now()
+	time.Sleep(cmp.Or(s.takes, 200*time.Millisecond))
 	return nil
 }
 
@@ -123,5 +127,28 @@ func TestAStepThatWaitsForItsTurnEndsWithItsContext(t *testing.T) {
 		all.Wait()
 		assert.Zero(t, store.Turns(), "no store is remembered that no step waits for")
 		assert.EqualValues(t, 1, most.Load())
+	})
+}
+
+// TestAStepWaitsAsLongAsTheTurnMoves on, and then five seconds for the step that has it.
+func TestAStepWaitsAsLongAsTheTurnMoves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newScripted(t)
+		var all sync.WaitGroup
+		var now, most atomic.Int32
+		began := time.Now()
+		steps := []*slowStep{{takes: 2 * time.Second}, {takes: 2 * time.Second},
+			{takes: 20 * time.Second}, {}}
+		for _, step := range steps {
+			step.now, step.most = &now, &most
+			all.Go(func() { assert.NoError(t, store.Do(ctx, st, step.run)) })
+			time.Sleep(10 * time.Millisecond) // so that they come in this order
+		}
+		all.Wait()
+		for i, want := range []time.Duration{0, 2, 4, 10} {
+			assert.WithinDuration(t, began.Add(want*time.Second), steps[i].began, 100*time.Millisecond, i)
+		}
+		assert.EqualValues(t, 2, most.Load(), "the last one has waited long enough")
+		assert.Zero(t, store.Turns())
 	})
 }

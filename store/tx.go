@@ -31,9 +31,8 @@ type Tx struct {
 
 	batch       Batch
 	jobs        []Job
-	shared      bool       // the policies of the batch belong to a caller
 	written     index[Ref] // of the batch's records
-	expected    index[Ref] // of the batch's expectations
+	expected    index[Precondition]
 	wantedParts index[evidence.Cell]
 	fault       error // what was added can't be committed
 
@@ -82,15 +81,9 @@ func (tx *Tx) Read(into *Snapshot, cells []evidence.Cell, refs []Ref, queries ..
 	if err := tx.fetch(Wants{cells, refs, queries}, false); err != nil {
 		return err
 	}
-	into.Records = slices.Grow(into.Records, len(refs))
 	for _, ref := range refs {
 		into.Records = append(into.Records, tx.records[ref].value)
 	}
-	parts := 0
-	for _, c := range cells {
-		parts += len(tx.parts[c].value)
-	}
-	into.Parts = slices.Grow(into.Parts, parts)
 	for _, c := range cells {
 		into.Parts = append(into.Parts, tx.parts[c].value...)
 	}
@@ -245,10 +238,8 @@ func (tx *Tx) Get(ref Ref) (Record, error) {
 			return w, nil
 		}
 	}
-	if tx.records[ref].fetch == 0 {
-		if err := tx.fetch(Wants{Refs: []Ref{ref}}, false); err != nil {
-			return Record{}, err
-		}
+	if err := tx.fetch(Wants{Refs: []Ref{ref}}, false); err != nil {
+		return Record{}, err
 	}
 	r := tx.records[ref].value
 	if r.Revision == 0 && i >= 0 {
@@ -274,7 +265,6 @@ func (tx *Tx) Put(r Record) {
 		return
 	}
 	before := &tx.batch.Records[i]
-	blind := r.Revision == Once // whether there is such a record does not matter
 	switch {
 	case r.Revision == Once && !before.Body.IsZero():
 		return
@@ -283,9 +273,7 @@ func (tx *Tx) Put(r Record) {
 	}
 	if r.Body.IsZero() && (r.Revision == 0 || r.Revision == Once) {
 		tx.drop(i)
-		if !blind {
-			tx.Expect(Precondition{r.Ref, 0})
-		}
+		tx.Expect(Precondition{r.Ref, 0})
 		return
 	}
 	*before = r
@@ -301,12 +289,8 @@ func (tx *Tx) drop(i int) {
 // was read. It is not needed for records that the step writes.
 func (tx *Tx) Expect(all ...Precondition) {
 	for _, p := range all {
-		p.Revision = current(p.Revision)
-		if i := tx.expected.find(p.Ref); i < 0 {
-			tx.expected.add(p.Ref)
+		if p.Revision = current(p.Revision); tx.expected.add(p) {
 			tx.batch.Expect = append(tx.batch.Expect, p)
-		} else if tx.batch.Expect[i] != p {
-			tx.fail(errTwoRevisions)
 		}
 	}
 }
@@ -373,25 +357,15 @@ func (tx *Tx) Add(b Batch) {
 	tx.Expect(b.Expect...)
 }
 
-// addPolicies adds policies. The first ones are not copied before others come.
 func (tx *Tx) addPolicies(all map[string]evidence.Policy) {
-	own := &tx.batch
-	if len(own.Policies) == 0 {
-		own.Policies, tx.shared = all, true
-		return
+	if tx.batch.Policies == nil {
+		tx.batch.Policies = maps.Clone(all)
 	}
 	for kind, policy := range all {
-		before, known := own.Policies[kind]
-		if known && before != policy {
+		if before, known := tx.batch.Policies[kind]; known && before != policy {
 			tx.fail(invalid(fmt.Sprintf("Policies[%q]", kind), "must be the only one of the step"))
 		}
-		if known {
-			continue
-		}
-		if tx.shared {
-			own.Policies, tx.shared = maps.Clone(own.Policies), false
-		}
-		own.Policies[kind] = policy
+		tx.batch.Policies[kind] = policy
 	}
 }
 
@@ -469,7 +443,7 @@ func (tx *Tx) commit() error {
 	}
 	b := &tx.batch
 	b.PartsOf = tx.wantedParts.keys
-	if b.ID == "" && len(b.Records)+len(b.Observations)+len(b.Expect) == 0 && !b.TakesAway() {
+	if b.ID == "" && b.Changes() == 0 {
 		return nil
 	}
 	receipts, err := tx.store.Commit(tx.ctx, *b)

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -299,7 +300,7 @@ func TestRecordsOfSeveralPackages(t *testing.T) {
 
 func TestBatchesOfSeveralPackages(t *testing.T) {
 	policies := map[string]evidence.Policy{"cell": {}}
-	_, err := do(t, func(tx *store.Tx) error {
+	st, err := do(t, func(tx *store.Tx) error {
 		tx.Add(store.Batch{
 			ID: "x", Policies: policies, Observations: []evidence.Observation{observed("1")},
 		})
@@ -312,6 +313,7 @@ func TestBatchesOfSeveralPackages(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
+	assert.Equal(t, "x", st.last.ID)
 	assert.Len(t, policies, 1, "the maps of callers stay as they are")
 	for name, test := range map[string]struct {
 		field string
@@ -324,6 +326,11 @@ func TestBatchesOfSeveralPackages(t *testing.T) {
 		"two policies": {`Policies["cell"]`, func(tx *store.Tx) {
 			tx.Add(store.Batch{Policies: policies, Observations: []evidence.Observation{observed("1")}})
 			tx.Add(store.Batch{Policies: map[string]evidence.Policy{"cell": {HalfLife: time.Hour}}})
+		}},
+		"the first of two faults": {`Policies["cell"]`, func(tx *store.Tx) {
+			tx.Add(store.Batch{ID: "x", Policies: policies})
+			tx.Add(store.Batch{Policies: map[string]evidence.Policy{"cell": {HalfLife: time.Hour}}})
+			tx.Add(store.Batch{ID: "y"})
 		}},
 		"what it adds is taken back": {"Retract[0]", func(tx *store.Tx) {
 			tx.Observe(observed("1"))
@@ -367,11 +374,13 @@ func TestOneRoundTrip(t *testing.T) {
 		s.Found[0][0] = store.Record{}
 		require.NoError(t, tx.Read(&s, nil, nil, all))
 		assert.Equal(t, "a", s.Found[1][0].ID, "what was found is a copy")
-		require.NoError(t, tx.Fetch())
+		tx.Want(store.Wants{Refs: []store.Ref{numbers.Ref("d")}})
+		require.NoError(t, tx.Read(&s, nil, refs), "which needs not go to the store for what is wanted")
 		return nil
 	})
 	require.NoError(t, err)
 	assert.Equal(t, 1, st.reads)
+	assert.Equal(t, 1, st.finds, "a query that is wanted twice is read once")
 
 	tx := store.Reading(ctx, st)
 	tx.Want(store.Wants{Refs: []store.Ref{numbers.Ref("a")}})
@@ -390,6 +399,7 @@ func TestManyNames(t *testing.T) {
 		for i := range n {
 			numbers.Put(tx, number{fmt.Sprint(i), i}, 0)
 			tx.Expect(numbers.Expect(fmt.Sprint("expected ", i), 0))
+			tx.Expect(numbers.Expect("expected 0", 0))
 		}
 		for i := range n {
 			row := in(t, tx, fmt.Sprint(i))
@@ -403,6 +413,7 @@ func TestManyNames(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Zero(t, st.reads)
+	assert.Len(t, st.last.Expect, n+(n+2)/3, "each once, and what was added and removed")
 	require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
 		var w store.Wants
 		for i := range 2 * n {
@@ -454,6 +465,23 @@ func TestOrderOfReads(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 3, row.Value.N, "the version tells of it")
 	}
+	reads = st.reads
+	require.NoError(t, tx.Read(&s, nil, []store.Ref{version}))
+	assert.Equal(t, reads, st.reads, "a version is not read twice either")
+
+	tx = store.Reading(ctx, st)
+	assert.Equal(t, 3, in(t, tx, "a").Value.N)
+	require.NoError(t, tx.Read(&store.Snapshot{}, nil, nil, all))
+	change(4)
+	s = store.Snapshot{}
+	few := store.Query{Kind: numbers.Name, Limit: 1}
+	require.NoError(t, tx.Read(&s, nil, []store.Ref{version, numbers.Ref("a")}, all, few))
+	require.Len(t, s.Found, 2)
+	for _, r := range []store.Record{s.Records[1], s.Found[0][0], s.Found[1][0]} {
+		row, err := numbers.Of(r)
+		require.NoError(t, err)
+		assert.Equal(t, 4, row.Value.N, "what was read before the version is read again")
+	}
 }
 
 func TestStatesAndEnds(t *testing.T) {
@@ -470,6 +498,7 @@ func TestStatesAndEnds(t *testing.T) {
 			assert.Same(t, &made, state)
 		}
 		assert.Equal(t, 1, made)
+		assert.Equal(t, "other", tx.State("other", func() any { return "made again" }))
 		for _, name := range []string{"first", "second"} {
 			tx.Then(func(store.Receipt, error) { order = append(order, "then "+name) })
 			tx.Before(func() error {
@@ -671,4 +700,76 @@ func TestPoliciesOfAStep(t *testing.T) {
 	var fault *heed.InputError
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, `Policies["k3"]`, fault.Field)
+}
+
+// A record and a query that one call reads for the first time go to the store together, a query by
+// the keys that it had then.
+func TestWhatOneCallReads(t *testing.T) {
+	st := newScripted(t)
+	put(t, st.Store, number{"a", 1})
+	st.reads = 0
+	tx := store.Reading(ctx, st)
+	keys := []string{"all"}
+	var s store.Snapshot
+	refs := []store.Ref{numbers.Ref("a")}
+	require.NoError(t, tx.Read(&s, nil, refs, store.Query{Kind: numbers.Name, Keys: keys}))
+	assert.Equal(t, 1, st.reads)
+	assert.NotZero(t, s.Records[0].Revision)
+	require.Len(t, s.Found[0], 1)
+	keys[0] = "none"
+	other := store.Query{Kind: numbers.Name, Keys: []string{"other"}}
+	all := store.Query{Kind: numbers.Name, Keys: []string{"all"}}
+	require.NoError(t, tx.Read(&s, nil, nil, all, other))
+	assert.Equal(t, 2, st.reads)
+	assert.Equal(t, 1, st.finds, "the other query alone")
+	assert.Len(t, s.Found[1], 1)
+	assert.Empty(t, s.Found[2])
+
+	var w store.Wants
+	w.Add(store.Wants{Cells: []evidence.Cell{cell}}, store.Wants{Refs: refs},
+		store.Wants{Queries: []store.Query{all}})
+	assert.Equal(t, store.Wants{Cells: []evidence.Cell{cell}, Refs: refs,
+		Queries: []store.Query{all}}, w)
+}
+
+// A read within a context of the caller ends with it, and a later one has the context of the step.
+func TestWithin(t *testing.T) {
+	tx := store.Reading(ctx, newScripted(t))
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	read := func() error { return tx.Read(&store.Snapshot{}, []evidence.Cell{cell}, nil) }
+	require.ErrorIs(t, tx.Within(done, read), context.Canceled)
+	require.NoError(t, read())
+	require.Equal(t, ctx, tx.Context())
+	assert.Equal(t, "drawn", tx.ID(func() string { return "drawn" }), "also outside of a step")
+}
+
+// Every field of a batch that a step adds comes to the store.
+func TestAStepAddsAWholeBatch(t *testing.T) {
+	added := store.Batch{
+		ID: "id", Policies: map[string]evidence.Policy{"cell": {}},
+		Reset:   []evidence.Cell{{Kind: "cell", Item: "reset"}},
+		Rebuild: []evidence.Cell{{Kind: "cell", Item: "rebuild"}},
+		Restart: []store.Restart{{Cell: evidence.Cell{Kind: "cell", Item: "restart"}, At: start}},
+		Retract: []string{"retract"}, Withdraw: []string{"withdraw"}, Forgotten: []string{"ann"},
+		Expunge:      []store.SourceOf{{Cell: evidence.Cell{Kind: "cell", Item: "e"}, Source: "ann"}},
+		Observations: []evidence.Observation{observed("o")}, PartsOf: []evidence.Cell{cell},
+		Records: []store.Record{numbers.Record(number{"b", 1}, 0)},
+		Expect:  []store.Precondition{numbers.Expect("c", 0)},
+	}
+	st, err := do(t, func(tx *store.Tx) error {
+		tx.Add(added)
+		return nil
+	})
+	require.ErrorIs(t, err, heed.ErrNotFound, "no such id to retract")
+	assert.Equal(t, added, st.last)
+	for _, b := range []store.Batch{{Expect: added.Expect}, {Restart: added.Restart},
+		{Records: added.Records, Observations: added.Observations}} {
+		st, err := do(t, func(tx *store.Tx) error {
+			tx.Add(b)
+			return nil
+		})
+		require.NoError(t, err)
+		assert.Equal(t, 1, st.commits)
+	}
 }

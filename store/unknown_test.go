@@ -47,6 +47,8 @@ func TestALostReply(t *testing.T) {
 		"evidence that is taken away": {step: store.Batch{Reset: []evidence.Cell{cell}}, runs: 2},
 		"evidence that is taken away, and added": {step: store.Batch{Reset: []evidence.Cell{cell},
 			Observations: []evidence.Observation{observed("o")}}, runs: 2, known: true},
+		"two new records": {step: store.Batch{Records: []store.Record{
+			numbers.Record(number{"a", 1}, 0), numbers.Record(number{"b", 1}, 0)}}, runs: 1},
 		"a removal": {before: []store.Record{once("b", 1)},
 			step: store.Batch{Records: []store.Record{numbers.Record(number{"a", 1}, 0),
 				numbers.Removal("b", 1)}}, runs: 1},
@@ -104,4 +106,24 @@ func TestALostReplyThatCantBeResolved(t *testing.T) {
 	assert.Equal(t, 2, runs)
 	assert.Equal(t, 1, value(t, st, "a"))
 	assert.EqualValues(t, 1, observations(t, st))
+}
+
+// A record that another writer wrote in the same way does not show that a commit took effect which
+// was to remove another record.
+func TestALostCommitThatWasToRemove(t *testing.T) {
+	st := newScripted(t)
+	put(t, st.Store, number{"b", 1})
+	st.script[1] = func(func() error) error {
+		put(t, st.Store, number{"a", 1})
+		return before(nil)
+	}
+	runs := 0
+	require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
+		runs++
+		numbers.Put(tx, number{"a", 1}, in(t, tx, "a").Revision)
+		tx.Put(numbers.Removal("b", in(t, tx, "b").Revision))
+		return nil
+	}))
+	assert.Equal(t, 2, runs)
+	assert.Equal(t, -1, value(t, st, "b"))
 }

@@ -100,9 +100,6 @@ func CellsOf(observations ...evidence.Observation) []evidence.Cell {
 }
 
 func (b *Batch) validatePartsOf() error {
-	if len(b.PartsOf) == 0 {
-		return nil
-	}
 	var named index[evidence.Cell]
 	for i, c := range b.PartsOf {
 		if !named.add(c) {
@@ -219,7 +216,7 @@ func (r *Record) validate() error {
 		}
 		return nil
 	}
-	if r.At.IsZero() || r.At.Unix() < 0 || r.At.Year() > 9999 {
+	if r.At.Unix() < 0 || r.At.Year() > 9999 {
 		return invalid("At", "must be in the years 1970 to 9999")
 	}
 	if err := CheckBody(r.Ref, r.Body.json); err != nil {
@@ -278,7 +275,7 @@ func (k Kind) Validate() error {
 	}
 	for _, paths := range [][]string{k.Caused, k.Decided} {
 		for _, path := range paths {
-			if path == "" || strings.Contains("."+path+".", "..") {
+			if strings.Contains("."+path+".", "..") {
 				return invalid("Paths", "must be names joined by dots")
 			}
 		}

@@ -93,9 +93,22 @@ func TestValidate(t *testing.T) {
 			require.NoError(t, err, name)
 		}
 	}
+	one := sound()
+	one.Observations, one.PartsOf = nil, one.PartsOf[:1]
+	assertField(t, store.Validate(start, one), "PartsOf[0]", "one part, of nothing")
 	text := make([]byte, store.MaxBody+1)
 	require.NoError(t, store.CheckBody(numbers.Ref("a"), text[1:]))
-	require.ErrorAs(t, store.CheckBody(numbers.Ref("a"), text), new(*heed.SizeError))
+	long := numbers.Record(number{"a", 1}, 1)
+	long.Body = store.Raw(text)
+	for _, err := range []error{
+		store.CheckBody(numbers.Ref("a"), text),
+		store.Validate(start, store.Batch{Records: []store.Record{long}}),
+	} {
+		size := (*heed.SizeError)(nil)
+		require.ErrorAs(t, err, &size)
+		assert.Equal(t, heed.SizeError{What: `body of number "a"`, Size: store.MaxBody + 1,
+			Most: store.MaxBody}, *size)
+	}
 	twice := store.Validate(start, sound(), sound())
 	assertField(t, twice, "Batches[1].Records[0].ID", "in two batches")
 	written := store.Batch{Records: []store.Record{numbers.Record(number{"c", 1}, 1)}}
@@ -117,6 +130,10 @@ func TestValidateRecords(t *testing.T) {
 	removed := func(revision uint64) func(*store.Record) {
 		return func(r *store.Record) { r.Body, r.Revision = store.Body{}, revision }
 	}
+	pseudonyms := func(kind, id string, revision uint64, body store.Body) func(*store.Record) {
+		return func(r *store.Record) { r.Kind, r.ID, r.Revision, r.Body = kind, id, revision, body }
+	}
+	const keyKind = "heed.pseudonyms"
 	for name, test := range map[string]struct {
 		change func(r *store.Record)
 		field  string // "": none is at fault
@@ -141,6 +158,12 @@ func TestValidateRecords(t *testing.T) {
 		"a key of no text":         {keys("\xff"), "Keys[0]"},
 		"a long key":               {keys("k", "k", long), "Keys[2]"},
 		"a shorter key":            {keys(long[1:]), ""},
+		"the key of pseudonyms":    {pseudonyms(keyKind, "key", store.Once, store.Of(1)), ""},
+		"another such key":         {pseudonyms(keyKind, "other", store.Once, store.Of(1)), "Kind"},
+		"a change of the key":      {pseudonyms(keyKind, "key", 7, store.Of(1)), "Kind"},
+		"a removal of the key":     {pseudonyms(keyKind, "key", 7, store.Body{}), "Kind"},
+		"a tenant's key":           {pseudonyms(keyKind+"@acme", "key", 7, store.Of(1)), "Kind"},
+		"a tenant's key goes":      {pseudonyms(keyKind+"@acme", "key", 7, store.Body{}), ""},
 	} {
 		r := numbers.Record(number{"a", 1}, 1)
 		test.change(&r)
@@ -183,8 +206,12 @@ func TestMostChanges(t *testing.T) {
 		require.NoError(t, store.Validate(start, store.Batch{Retract: ids[1:]}, more))
 		var size *heed.SizeError
 		require.ErrorAs(t, store.Validate(start, store.Batch{Retract: ids}, more), &size)
-		assert.Equal(t, store.MaxChanges+1, size.Size)
+		assert.Equal(t, heed.SizeError{What: "Batches", Size: store.MaxChanges + 1,
+			Most: store.MaxChanges}, *size)
 	}
+	leaving := store.Batch{Expect: []store.Precondition{
+		{Ref: numbers.Ref("a")}, {Ref: store.Ref{Kind: "heed.leaving", ID: "acme"}}}}
+	assert.Equal(t, 1, leaving.Changes(), "what the view of a tenant adds is not counted")
 	all := store.Batch{Retract: ids[:1], Withdraw: ids[1:3], Reset: make([]evidence.Cell, 3),
 		Rebuild: make([]evidence.Cell, 4), Restart: make([]store.Restart, 5),
 		Expunge: make([]store.SourceOf, 6)}
@@ -222,4 +249,87 @@ func TestKindsAndQueries(t *testing.T) {
 			assertField(t, q.Validate(), field, fmt.Sprint(q.Limit, len(q.Keys)))
 		}
 	}
+}
+
+// Each field that takes evidence away shows, also together with others.
+func TestTakesAway(t *testing.T) {
+	taking := []func(b *store.Batch){
+		func(b *store.Batch) { b.Reset = []evidence.Cell{cell} },
+		func(b *store.Batch) { b.Rebuild = []evidence.Cell{cell} },
+		func(b *store.Batch) { b.Restart = []store.Restart{{Cell: cell, At: start}} },
+		func(b *store.Batch) { b.Retract = []string{"x"} },
+		func(b *store.Batch) { b.Withdraw = []string{"x"} },
+		func(b *store.Batch) { b.Expunge = []store.SourceOf{{cell, "ann"}} },
+	}
+	all := sound()
+	assert.False(t, all.TakesAway())
+	for i := range taking {
+		for k := range taking {
+			b := store.Batch{}
+			taking[i](&b)
+			taking[k](&b)
+			assert.True(t, b.TakesAway(), "%d and %d", i, k)
+		}
+	}
+}
+
+// A selection names the cells of a kind and a scope: all, an item's, or one alternative.
+func TestSelectionCovers(t *testing.T) {
+	of := func(kind, scope, item, name string) evidence.Cell {
+		return evidence.Cell{Kind: kind, Scope: scope, Item: item, Name: name}
+	}
+	cells := []evidence.Cell{of("arm", "s", "i", "a"), of("arm", "s", "i", "b"),
+		of("arm", "s", "j", "a"), of("arm", "t", "i", "a"), of("tool", "s", "i", "a")}
+	for s, want := range map[store.Selection][]bool{
+		{Kind: "arm", Scope: "s"}:                       {true, true, true, false, false},
+		{Kind: "arm", Scope: "s", Item: "i"}:            {true, true, false, false, false},
+		{Kind: "arm", Scope: "s", Name: "a"}:            {true, false, true, false, false},
+		{Kind: "arm", Scope: "s", Item: "i", Name: "a"}: {true, false, false, false, false},
+		{Kind: "arm", Scope: "t"}:                       {false, false, false, true, false},
+		{Kind: "tool"}:                                  {false, false, false, false, false},
+	} {
+		for i, c := range cells {
+			assert.Equal(t, want[i], s.Covers(c), "%+v and %+v", s, c)
+		}
+	}
+}
+
+// A body returns the value that it holds, or reads it from JSON. What can't be read is damaged.
+func TestBodies(t *testing.T) {
+	type hidden struct{ Shown, hidden int }
+	value := hidden{1, 2}
+	for name, test := range map[string]struct {
+		body store.Body
+		want hidden
+		err  error
+	}{
+		"a value":           {store.Of(value), value, nil},
+		"a pointer":         {store.Of(&value), value, nil},
+		"JSON":              {store.Raw([]byte(`{"Shown":1}`)), hidden{Shown: 1}, nil},
+		"another type":      {store.Of(map[string]int{"Shown": 3}), hidden{Shown: 3}, nil},
+		"no JSON":           {store.Raw([]byte(`{`)), hidden{}, heed.ErrDamaged},
+		"JSON of a list":    {store.Raw([]byte(`[]`)), hidden{}, heed.ErrDamaged},
+		"what can't be one": {store.Of(func() {}), hidden{}, heed.ErrDamaged},
+	} {
+		got, err := store.Decode[hidden](test.body)
+		require.ErrorIs(t, err, test.err, name)
+		assert.Equal(t, test.want, got, name)
+		assert.False(t, test.body.IsZero(), name)
+		record := store.Record{Ref: numbers.Ref("x"), Revision: 1, Body: test.body}
+		_, err = numbers.Of(record)
+		require.ErrorIs(t, err, test.err, name)
+		if test.err != nil {
+			require.ErrorContains(t, err, `number "x"`)
+		}
+	}
+	text, err := store.Body{}.JSON()
+	require.NoError(t, err)
+	assert.Nil(t, text)
+	_, err = store.Of(func() {}).JSON()
+	require.Error(t, err)
+	kind := store.Kind{Name: "k", Whole: true, Caused: []string{"by"}}
+	r := store.DeclarationOf(kind)
+	r.Body = store.Body{}
+	assert.Equal(t, store.Record{Ref: store.Ref{Kind: "heed.kinds", ID: "k"}, Revision: 1,
+		At: time.Unix(0, 0).UTC()}, r)
 }
