@@ -231,9 +231,7 @@ func (c *cell) correctLast(from dump.Origin) {
 		}
 	}
 	for i, count := range []*evidence.Count{&t.Positive, &t.Negative, &t.Neutral} {
-		if count.Last = last[i]; count.N == 0 {
-			count.Last = 0
-		}
+		count.Last = last[i]
 	}
 }
 
@@ -346,8 +344,6 @@ func (c *cell) selected(q *store.CellQuery, oldest evidence.Instant, to []eviden
 	switch {
 	case q.Lost && (c.lostAt() > 0 || c.expired(oldest)), !q.Lost && q.Naming == "":
 		to = c.parts(to)
-	case q.Naming != "" && !c.names(q.Naming):
-		return to
 	case q.Naming != "":
 		mayHold := func(p evidence.Part) bool { return p.Source == q.Naming || !c.policy.ByOrigin }
 		for _, p := range c.parts(nil) {

@@ -1,6 +1,7 @@
 package memstore_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -404,4 +405,183 @@ func TestAKindAsksForHistory(t *testing.T) {
 		}
 		assert.Equal(t, test.want, n, test)
 	}
+}
+
+// An observation is kept for exactly as long as the store was opened with, and then it is gone for
+// readers, before a sweep as well.
+func TestTheLastMomentOfHistory(t *testing.T) {
+	clock := newClock()
+	st := newStore(t, memstore.Config{Now: clock.time,
+		Retention: store.Retention{HistoryFor: time.Hour}})
+	named := observe("a", start)
+	named.Source = "ann"
+	other := observe("b", start)
+	other.Cell.Item = "unnamed"
+	apart := named
+	apart.ID, apart.Cell.Kind = "c", "apart"
+	put(t, st, store.Batch{Observations: []evidence.Observation{named, other, apart},
+		Policies: map[string]evidence.Policy{"apart": {ByOrigin: true}}})
+	naming := func() (parts int, err error) {
+		for _, err := range st.List(ctx, store.CellQuery{Kind: "", Naming: "ann"}) {
+			if err != nil {
+				return 0, err
+			}
+			parts++
+		}
+		return parts, nil
+	}
+	clock.advance(time.Hour)
+	require.NoError(t, st.Sweep(ctx, time.Time{}))
+	assert.Equal(t, []string{"a"}, history(t, st, cell))
+	n, err := naming()
+	require.NoError(t, err)
+	assert.Equal(t, 2, n)
+	clock.advance(time.Microsecond)
+	assert.Empty(t, history(t, st, cell))
+	_, err = naming()
+	require.ErrorIs(t, err, evidence.ErrForgotten)
+	_, err = st.Commit(ctx, store.Batch{Retract: []string{"a"}})
+	require.ErrorIs(t, err, evidence.ErrForgotten)
+
+	put(t, st, store.Batch{Reset: []evidence.Cell{cell}})
+	n, err = naming()
+	require.NoError(t, err, "neither a loss of no source counts, nor one of a source apart")
+	assert.Equal(t, 1, n)
+	dumped := func() string {
+		var file bytes.Buffer
+		require.NoError(t, st.Dump(ctx, &file))
+		return file.String()
+	}
+	assert.Contains(t, dumped(), `"id":"c"`)
+	require.NoError(t, st.Sweep(ctx, time.Time{}))
+	assert.NotContains(t, dumped(), `"id":"c"`, "the sweep drops it")
+}
+
+// A list of the cells that name a source has their parts that may hold it, or a part without sums.
+func TestNamingASource(t *testing.T) {
+	st := newStore(t, memstore.Config{Now: newClock().time})
+	of := func(kind, item, source string) evidence.Observation {
+		return evidence.Observation{ID: kind + item + source, Source: source, Reward: 1, Weight: 1,
+			At: start, Cell: evidence.Cell{Kind: kind, Item: item}}
+	}
+	put(t, st, store.Batch{Policies: map[string]evidence.Policy{"apart": {ByOrigin: true}},
+		Observations: []evidence.Observation{of("apart", "1", "ann"), of("apart", "1", "bob"),
+			of("apart", "2", "bob"), of("apart", "ann", "bob"), of("joint", "1", "ann"),
+			of("joint", "1", "bob"), of("joint", "2", "bob")}})
+	var got []string
+	for p, err := range st.List(ctx, store.CellQuery{Naming: "ann"}) {
+		require.NoError(t, err)
+		got = append(got, fmt.Sprint(p.Cell.Kind, " ", p.Cell.Item, " ", p.Source, p.Tally.N()))
+	}
+	assert.Equal(t, []string{"apart 1 ann1", "apart ann 0", "joint 1 2"}, got)
+}
+
+// A cell without weight leaves nothing behind when its history ends, or without a history.
+func TestWithoutWeight(t *testing.T) {
+	for _, none := range []bool{false, true} {
+		clock := newClock()
+		st := newStore(t, memstore.Config{Now: clock.time,
+			Retention: store.Retention{NoHistory: none, HistoryFor: time.Hour}})
+		o := observe("a", start)
+		o.Weight = 0
+		put(t, st, store.Batch{Observations: []evidence.Observation{o}})
+		listed := func() (n int) {
+			for p, err := range st.List(ctx,
+				store.CellQuery{Kind: cell.Kind, Scope: cell.Scope, Empty: true}) {
+				require.NoError(t, err)
+				assert.Zero(t, p.Tally.N())
+				n++
+			}
+			return n
+		}
+		assert.Equal(t, !none, listed() == 1)
+		clock.advance(2 * time.Hour)
+		require.NoError(t, st.Sweep(ctx, time.Time{}))
+		assert.Zero(t, listed())
+	}
+}
+
+// A scope whose cells were all restarted has no evidence, and is not listed.
+func TestScopesHaveEvidence(t *testing.T) {
+	st := newStore(t, memstore.Config{Now: newClock().time})
+	other := cell
+	other.Scope = "other"
+	observed(t, st, observe("a", start))
+	put(t, st, store.Batch{Restart: []store.Restart{{Cell: other, At: start}}})
+	for scope, err := range st.Scopes(ctx, cell.Kind) {
+		require.NoError(t, err)
+		assert.Equal(t, cell.Scope, scope)
+	}
+}
+
+// An observation without weight settles no policy, and neither what is known nor a restart changes
+// the policy that is settled.
+func TestWhatSettlesAPolicy(t *testing.T) {
+	st := newStore(t, memstore.Config{Now: newClock().time})
+	half := map[string]evidence.Policy{cell.Kind: {HalfLife: time.Hour}}
+	light, known := observe("light", start), observe("known", start)
+	light.Weight, known.Cell.Kind = 0, "another kind"
+	put(t, st, store.Batch{Observations: []evidence.Observation{light, known}},
+		store.Batch{Policies: half, Observations: []evidence.Observation{observe("a", start)}})
+	assert.Equal(t, time.Hour, sums(t, st, cell).HalfLife)
+	put(t, st, store.Batch{Restart: []store.Restart{{Cell: cell, At: start.Add(-time.Second)}}})
+	put(t, st, store.Batch{Policies: half,
+		Observations: []evidence.Observation{observe("b", start.Add(-time.Second))}})
+	assert.EqualValues(t, 2, sums(t, st, cell).N(), "what is of the moment of the restart counts")
+	_, err := st.Commit(ctx,
+		store.Batch{Observations: []evidence.Observation{known, observe("c", start)}})
+	require.ErrorAs(t, err, new(*heed.SettingsError))
+}
+
+// A batch restarts and rebuilds all cells that it names, also behind one without evidence.
+func TestTakingFromSeveralCells(t *testing.T) {
+	st := newStore(t, memstore.Config{Now: newClock().time})
+	other, none := cell, cell
+	other.Name, none.Name = "other", "none"
+	second := observe("b", start)
+	second.Cell = other
+	observed(t, st, observe("a", start), second)
+	half := map[string]evidence.Policy{cell.Kind: {HalfLife: time.Hour}}
+	put(t, st, store.Batch{Policies: half, Rebuild: []evidence.Cell{none, cell, other}})
+	assert.Equal(t, time.Hour, sums(t, st, other).HalfLife)
+	later := start.Add(time.Second)
+	put(t, st, store.Batch{Policies: half,
+		Restart: []store.Restart{{Cell: cell, At: later}, {Cell: other, At: later}}})
+	assert.Zero(t, sums(t, st, cell).N())
+	assert.Zero(t, sums(t, st, other).N())
+}
+
+// A cell that has the name of a source and evidence of others keeps its restart if the source goes.
+func TestAnExpungedNameKeepsItsRestart(t *testing.T) {
+	st := newStore(t, memstore.Config{Now: newClock().time})
+	ann := cell
+	ann.Item = "ann"
+	seen := observe("a", start)
+	seen.Cell, seen.Source = ann, "bob"
+	put(t, st, store.Batch{Restart: []store.Restart{{Cell: ann, At: start}}})
+	observed(t, st, seen)
+	put(t, st, store.Batch{Expunge: []store.SourceOf{{Cell: ann, Source: "ann"}}})
+	seen.ID, seen.At = "late", start.Add(-time.Minute)
+	observed(t, st, seen)
+	assert.EqualValues(t, 1, sums(t, st, ann).N())
+	put(t, st, store.Batch{Expunge: []store.SourceOf{{Cell: ann, Source: "bob"}}})
+	observed(t, st, observe("of another cell", start))
+	seen.ID, seen.Source = "later", ""
+	observed(t, st, seen)
+	assert.Zero(t, sums(t, st, ann).N(), "the name is not that source's")
+}
+
+// An id that came again after it was forgotten can be taken back, although the history had lost it
+// when it came first.
+func TestAnIDThatComesAgainIsNotLost(t *testing.T) {
+	clock := newClock()
+	st := newStore(t, memstore.Config{Retention: store.Retention{HistoryPerCell: 1,
+		HistoryFor: time.Hour, IDsFor: time.Hour}, Now: clock.time})
+	observed(t, st, observe("a", start))
+	observed(t, st, observe("b", start.Add(time.Second)))
+	clock.advance(2 * time.Hour)
+	require.NoError(t, st.Sweep(ctx, time.Time{}))
+	observed(t, st, observe("a", clock.time()))
+	put(t, st, store.Batch{Retract: []string{"a"}})
+	assert.EqualValues(t, 2, sums(t, st, cell).N(), "what was seen first stays")
 }

@@ -155,16 +155,13 @@ func (t *txn) checkPolicies() error {
 			}
 			wanted := t.batches[i].Policies[o.Cell.Kind]
 			settled, ok := opened[o.Cell]
-			restart := evidence.Instant(0)
-			if c := t.current(o.Cell); c != nil {
-				if restart = c.restart; c.open() {
-					settled, ok = c.policy, true
-				}
+			if c := t.current(o.Cell); c != nil && c.open() {
+				settled, ok = c.policy, true
 			}
 			if ok && settled != wanted {
 				return settled.Conflict(o.Cell.Kind, wanted)
 			}
-			if o.Weight > 0 && evidence.InstantOf(o.At) >= restart {
+			if o.Weight > 0 {
 				opened[o.Cell] = wanted
 			}
 		}
@@ -298,9 +295,7 @@ func (t *txn) fillParts() {
 // added, because its sums fade by it.
 func (t *txn) observe(o *sighting, policy evidence.Policy) {
 	c, e := t.cell(o.Cell), entryOf(o.Observation, t.now)
-	if !c.open() {
-		c.policy = policy
-	}
+	c.policy = policy // an open cell has it: see checkPolicies
 	c.add(&e)
 	k := t.note(o.id, t.now)
 	if !t.cfg.NoHistory {

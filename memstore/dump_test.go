@@ -2,6 +2,7 @@ package memstore_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -335,4 +336,84 @@ func use(t *testing.T, st *memstore.Store, rows []dump.Row) {
 		}
 	}
 	require.NoError(t, st.Sweep(ctx, time.Time{}))
+}
+
+// A dump and a load end with their context, whatever the dump has.
+func TestDumpsEndWithTheirContext(t *testing.T) {
+	many := newStore(t, memstore.Config{Now: newClock().time})
+	var b store.Batch
+	for i := range 1100 {
+		b.Observations = append(b.Observations, observe(fmt.Sprint(i), start))
+	}
+	put(t, many, b)
+	declared := newStore(t, memstore.Config{}, notes)
+	id := newStore(t, memstore.Config{})
+	put(t, id, store.Batch{ID: "id"})
+	for name, st := range map[string]*memstore.Store{"cells": many, "kinds": declared, "ids": id} {
+		require.ErrorIs(t, st.Dump(&countdown{ctx, 1}, io.Discard), context.Canceled, name)
+	}
+	require.ErrorIs(t, many.Dump(&countdown{ctx, 2}, io.Discard), context.Canceled)
+	var file bytes.Buffer
+	require.NoError(t, many.Dump(ctx, &file))
+	loaded := newStore(t, memstore.Config{Now: newClock().time})
+	require.ErrorIs(t, loaded.Load(&countdown{ctx, 1}, bytes.NewReader(file.Bytes())),
+		context.Canceled)
+	require.NoError(t, loaded.Load(ctx, &file))
+}
+
+// What is committed while a dump is read stays, and the load is refused.
+func TestLoadAfterACommit(t *testing.T) {
+	_, file := full(t)
+	st := newStore(t, memstore.Config{Now: newClock().time})
+	beside := readFunc(func([]byte) (int, error) {
+		put(t, st, store.Batch{ID: "beside"})
+		return 0, io.EOF
+	})
+	require.ErrorIs(t, st.Load(ctx, io.MultiReader(bytes.NewReader(file), beside)), heed.ErrConflict)
+	assert.True(t, put(t, st, store.Batch{ID: "beside"})[0].Duplicate)
+}
+
+type readFunc func([]byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }
+
+// A dump for a store of the same kind keeps the places of records, also behind records that went.
+func TestDumpWithPlaces(t *testing.T) {
+	st := newStore(t, memstore.Config{Now: newClock().time}, notes)
+	for i := range 4 {
+		put(t, st, store.Batch{Records: []store.Record{record(fmt.Sprint(i), 0, start, note{})}})
+	}
+	first, _ := get(t, st, "0")
+	put(t, st, store.Batch{Records: []store.Record{{Ref: first.Ref, Revision: first.Revision}}})
+	var place string
+	for r, err := range st.Find(ctx, store.Query{Kind: "note", Oldest: true, Limit: 1}) {
+		require.NoError(t, err)
+		place = r.Place
+	}
+	var file bytes.Buffer
+	require.NoError(t, st.Dump(ctx, dump.WithPlaces{Writer: &file}))
+	loaded := newStore(t, memstore.Config{Now: newClock().time})
+	require.NoError(t, loaded.Load(ctx, &file))
+	assert.Equal(t, []string{"2", "3"},
+		found(t, loaded, store.Query{Kind: "note", Oldest: true, After: place}))
+}
+
+// A dump notes which cell lacks an observation of an id that counts in several cells, and which ids
+// were taken back.
+func TestADumpNotesWhatIsLost(t *testing.T) {
+	st := newStore(t,
+		memstore.Config{Retention: store.Retention{HistoryPerCell: 1}, Now: newClock().time})
+	first, second, next := observe("a", start), observe("a", start), observe("b", start.Add(1e9))
+	second.Cell.Name, next.Cell.Name = "other", "other"
+	observed(t, st, first, second)
+	observed(t, st, next, observe("c", start.Add(-1e9))) // which is not kept
+	put(t, st, store.Batch{Retract: []string{"b"}})
+	loaded := reload(t, st, memstore.Config{Now: newClock().time})
+	for _, id := range []string{"a", "c"} {
+		_, err := loaded.Commit(ctx, store.Batch{Retract: []string{id}})
+		require.ErrorIs(t, err, evidence.ErrForgotten, id)
+	}
+	none := reload(t, st,
+		memstore.Config{Now: newClock().time, Retention: store.Retention{NoHistory: true}})
+	put(t, none, store.Batch{Retract: []string{"b"}}) // again, which has no effect
 }

@@ -178,9 +178,6 @@ func (l *loader) id(d *dump.ID) error {
 // lost takes in that a cell counts an observation that can no longer be taken back.
 func (l *loader) lost(d *dump.Lost) {
 	c, k := l.loaded[d.Cell], l.guess(d.ID, d.Recorded)
-	if l.cfg.NoHistory {
-		return
-	}
 	if !slices.Contains(k.cells, c) {
 		k.cells = append(k.cells, c)
 	}

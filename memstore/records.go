@@ -84,9 +84,9 @@ func (s *state) declared(name string) *kind {
 	if k := s.kinds[name]; k != nil {
 		return k
 	}
-	base, tenant := store.KindOf(name)
+	base, _ := store.KindOf(name)
 	of := s.kinds[base]
-	if of == nil || tenant == "" {
+	if of == nil {
 		return nil
 	}
 	// As its kind is kept now. A later declaration changes it as well: see declare.

@@ -1,7 +1,10 @@
 package memstore_test
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -309,4 +312,186 @@ func TestStoreRetractsAfterReset(t *testing.T) {
 		start.Add(time.Second))}})
 	_, err := st.Commit(ctx, store.Batch{Retract: []string{"1"}})
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
+}
+
+// Each method makes the zero value ready.
+func TestTheFirstCallOfAZeroValue(t *testing.T) {
+	for range new(memstore.Store).List(ctx, store.CellQuery{Kind: "kind"}) {
+		t.Error("a list of nothing")
+	}
+	for range new(memstore.Store).History(ctx, cell) {
+		t.Error("a history of nothing")
+	}
+	require.NoError(t, new(memstore.Store).Sweep(ctx, time.Time{}))
+}
+
+// A query with several keys finds the records that have all of them, each once, also if a record
+// has a key twice, and not by keys that it no longer has.
+func TestRecordsByKeys(t *testing.T) {
+	st := newStore(t, memstore.Config{}, notes)
+	receipt := put(t, st, store.Batch{Records: []store.Record{
+		record("1", 0, start, note{}, "a", "a", "b"), record("2", 0, start, note{}, "a"),
+		record("3", 0, start, note{}, "b"),
+	}})[0]
+	read := func(keys ...string) (ids []string) {
+		var s store.Snapshot
+		q := store.Query{Kind: "note", Keys: keys, Oldest: true}
+		require.NoError(t, st.Read(ctx, &s, nil, nil, q))
+		for _, r := range s.Found[0] {
+			ids = append(ids, r.ID)
+		}
+		assert.Equal(t, ids, found(t, st, q))
+		return ids
+	}
+	assert.Equal(t, []string{"1"}, read("a", "b"))
+	assert.Equal(t, []string{"1", "2"}, read("a"))
+	assert.Equal(t, []string{"1", "3"}, read("b"))
+	put(t, st, store.Batch{Records: []store.Record{
+		record("1", receipt.Revision, start, note{}, "c")}})
+	assert.Equal(t, []string{"2"}, read("a"))
+	assert.Equal(t, []string{"3"}, read("b"))
+	assert.Equal(t, []string{"1"}, read("c"))
+}
+
+// A loop over records does not meet those that go, or lose the key, before it comes to them.
+func TestARecordGoesBeforeTheLoopComes(t *testing.T) {
+	st := newStore(t, memstore.Config{}, notes)
+	const n = 200
+	var b store.Batch
+	for i := range n {
+		b.Records = append(b.Records, record(fmt.Sprint(i), 0, start, note{}, "k"))
+	}
+	revision := put(t, st, b)[0].Revision
+	var ids []string
+	for r, err := range st.Find(ctx, store.Query{Kind: "note", Keys: []string{"k"}, Oldest: true}) {
+		require.NoError(t, err)
+		ids = append(ids, r.ID)
+		if len(ids) == 40 { // the loop has noted more than it has copied
+			var b store.Batch
+			for i := 80; i < n; i++ {
+				r := record(fmt.Sprint(i), revision, start, note{}, "another key")
+				if i%2 == 0 {
+					r.Body = store.Body{}
+				}
+				b.Records = append(b.Records, r)
+			}
+			put(t, st, b)
+		}
+	}
+	assert.Len(t, ids, 80)
+}
+
+// Taking evidence of a tenant away raises the versions of its kinds, also of those without records,
+// and so does a declaration that drops records.
+func TestVersionsRise(t *testing.T) {
+	st := newStore(t, memstore.Config{Now: newClock().time},
+		store.Kind{Name: "versioned", Versioned: true}, store.Kind{Name: "plain"})
+	acme, err := store.Tenant(st, "acme")
+	require.NoError(t, err)
+	version := func() uint64 {
+		var s store.Snapshot
+		require.NoError(t, acme.Read(ctx, &s, nil, []store.Ref{{Kind: "versioned"}}))
+		return s.Records[0].Revision
+	}
+	put(t, acme, store.Batch{Observations: []evidence.Observation{observe("a", start)}})
+	first := version()
+	put(t, acme, store.Batch{Reset: []evidence.Cell{cell}})
+	second := version()
+	assert.Greater(t, second, first)
+	for i := range 3 {
+		put(t, acme, store.Batch{Records: []store.Record{{At: start, Body: store.Of(i),
+			Ref: store.Ref{Kind: "versioned", ID: fmt.Sprint(i)}}}})
+	}
+	third := version()
+	assert.Greater(t, third, second)
+	require.NoError(t, st.Declare(ctx, store.Kind{Name: "versioned", Limits: store.Limits{Most: 1}}))
+	assert.Greater(t, version(), third)
+}
+
+// A kind that refuses more than it may have refuses nothing as long as it has no limit, and a kind
+// that was not declared has no records of a tenant either.
+func TestKindsOfRecords(t *testing.T) {
+	st := newStore(t, memstore.Config{},
+		store.Kind{Name: "note", Limits: store.Limits{Refuse: true}})
+	put(t, st, store.Batch{Records: []store.Record{record("1", 0, start, note{})}})
+	acme, err := store.Tenant(st, "acme")
+	require.NoError(t, err)
+	_, err = acme.Commit(ctx, store.Batch{Records: []store.Record{{
+		Ref: store.Ref{Kind: "undeclared", ID: "1"}, At: start, Body: store.Of(1)}}})
+	require.ErrorAs(t, err, new(*heed.InputError))
+}
+
+// A list of all cells of a tenant is in order, without sums. A list of a kind has the sums.
+func TestCellsOfATenant(t *testing.T) {
+	st := newStore(t, memstore.Config{Now: newClock().time})
+	acme, err := store.Tenant(st, "acme")
+	require.NoError(t, err)
+	for i := range 20 {
+		o := observe(fmt.Sprint(i), start)
+		o.Cell.Item = fmt.Sprint("item ", i%10, i)
+		put(t, acme, store.Batch{Observations: []evidence.Observation{o}})
+	}
+	observed(t, st, observe("a", start))
+	var all []evidence.Cell
+	for p, err := range st.List(ctx, store.CellQuery{Kind: "@acme"}) {
+		require.NoError(t, err)
+		assert.Zero(t, p.Tally.N())
+		all = append(all, p.Cell)
+	}
+	assert.Len(t, all, 20)
+	assert.True(t, slices.IsSortedFunc(all, evidence.Cell.Compare))
+	for _, p := range listed(t, acme, "kind") {
+		assert.EqualValues(t, 1, p.Tally.N())
+	}
+}
+
+// A countdown is a context that ends after it was asked a number of times.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A sweep that is cut short returns the error of its context, and the next one finishes.
+func TestASweepEndsWithItsContext(t *testing.T) {
+	clock := newClock()
+	limit := store.Kind{Name: "note", Limits: store.Limits{For: time.Minute}}
+	for n := 0; ; n++ {
+		st := newStore(t, memstore.Config{Now: clock.time}, limit)
+		at := clock.time()
+		put(t, st, store.Batch{Records: []store.Record{record("1", 0, at, note{})},
+			Observations: []evidence.Observation{observe("a", at)}})
+		clock.advance(100 * 24 * time.Hour)
+		left := &countdown{ctx, n}
+		err := st.Sweep(left, time.Time{})
+		if left.left >= 0 {
+			require.NoError(t, err)
+			assert.Empty(t, found(t, st, store.Query{Kind: "note"}))
+			assert.Empty(t, put(t, st, store.Batch{Observations: []evidence.Observation{
+				observe("a", clock.time())}})[0].Duplicates)
+			return
+		}
+		require.ErrorIs(t, err, context.Canceled, n)
+	}
+}
+
+// A store that has nothing any more is empty: it can be loaded.
+func TestAStoreThatIsEmptyAgain(t *testing.T) {
+	_, file := full(t)
+	clock := newClock()
+	st := newStore(t, memstore.Config{Now: clock.time}, notes)
+	revision := put(t, st, store.Batch{Observations: []evidence.Observation{observe("a", start)},
+		Records: []store.Record{record("1", 0, start, note{})}})[0].Revision
+	put(t, st, store.Batch{Reset: []evidence.Cell{cell}, Records: []store.Record{
+		{Ref: store.Ref{Kind: "note", ID: "1"}, Revision: revision}}})
+	require.ErrorIs(t, st.Load(ctx, bytes.NewReader(file)), heed.ErrConflict, "an id is known")
+	clock.advance(100 * 24 * time.Hour)
+	require.NoError(t, st.Sweep(ctx, time.Time{}))
+	require.NoError(t, st.Load(ctx, bytes.NewReader(file)))
 }

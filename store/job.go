@@ -155,10 +155,7 @@ func (tx *Tx) addJobs() (ids []string, err error) {
 			return nil, err
 		}
 		ids = append(ids, earlier...)
-		id := IDOf("job", tx.batch.ID, fmt.Sprint(i))
-		if tx.batch.ID == "" {
-			id = tx.ID(rand.Text)
-		}
+		id := tx.ID(rand.Text)
 		ids = append(ids, id)
 		tx.Put(tasks.Record(task{ID: id, Job: *job}, Once))
 		if job.Leave != "" {
@@ -365,9 +362,10 @@ type packer struct {
 // keysOfStep are the keys that a step changes in any case: the record of the job, and versions.
 const keysOfStep = 10
 
-// add adds a change of some keys to the batch, after it committed a batch without room for it.
+// add adds a change of some keys to the batch, after it committed a batch without room for it, if
+// there was anything in it.
 func (p *packer) add(keys int, change func(*Batch)) error {
-	if p.keys > 0 && keysOfStep+p.keys+keys > maxStep {
+	if keysOfStep+p.keys+keys > maxStep {
 		if err := p.commit(); err != nil {
 			return err
 		}
@@ -522,9 +520,7 @@ func (r *runner) cells(part *part) error {
 		return err
 	}
 	p.next.Part, p.next.After = p.next.Part+1, evidence.Cell{}
-	if p.keys == 0 {
-		r.task = p.next
-	}
+	r.task = p.next
 	return p.commit()
 }
 
@@ -645,14 +641,9 @@ func (k Kind) unnamed(r Record, people []person) (unnamed, bool, error) {
 		return unnamed{}, false, fmt.Errorf("%s: record %q: %w", k.Name, r.ID, err)
 	}
 	w := unnamed{r, 1}
-	w.Body, w.Place = Raw(after.text), ""
-	if after.gone {
-		w.Body = Body{}
-	} else {
-		w.Keys = after.keys
-	}
+	w.Body, w.Keys, w.Place = Raw(after.text), after.keys, "" // without text: a removal
 	for _, key := range r.Keys {
-		if after.gone || !slices.Contains(after.keys, key) {
+		if !slices.Contains(after.keys, key) {
 			w.keys++
 		}
 	}

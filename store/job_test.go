@@ -452,10 +452,12 @@ func TestATenantIsNoPerson(t *testing.T) {
 func TestAJobThatCantEndDoesNotBegin(t *testing.T) {
 	st := newScripted(t)
 	require.NoError(t, st.Declare(ctx, signed))
-	b := signedBy("ann")
-	b.Records[0].Body = store.Raw([]byte(`"no object`))
-	_, err := st.Store.Commit(ctx, b)
-	require.NoError(t, err)
+	for i, body := range []string{"1", `"no object`, "3"} {
+		b := signedBy("ann")
+		b.Records[0].ID, b.Records[0].Body = fmt.Sprint(i), store.Raw([]byte(body))
+		_, err := st.Store.Commit(ctx, b)
+		require.NoError(t, err)
+	}
 	require.ErrorContains(t, store.Run(ctx, st, forget("ann")), "damaged record")
 	assert.Zero(t, st.commits)
 }
@@ -694,11 +696,11 @@ func TestAStepIsBounded(t *testing.T) {
 		"a whole record, all keys": {gone, records(122, named("whole", "ann", "a=1", "b=1")),
 			records(123, named("whole", "ann", "a=1", "b=1"))},
 		"other keys stay": {gone, records(245, named("caused", "ann", "a=1", "b=1")),
-			records(246, named("caused", "ann", "a=1", "b=1"))},
+			records(250, named("caused", "ann", "a=1", "b=1"))},
 		"a tenant's records": {leave, records(245, named("caused", "ann")),
 			records(246, named("caused", "ann"))},
 		"a tenant's cells":       {leave, cells(ann, ones(163, 1)...), cells(ann, ones(164, 1)...)},
-		"cells that are rebuilt": {rebuild, cells(ann, ones(163, 1)...), cells(ann, ones(164, 1)...)},
+		"cells that are rebuilt": {rebuild, cells(ann, ones(163, 1)...), cells(ann, ones(170, 1)...)},
 		"of two sums each":       {rebuild, cells(two, ones(98, 2)...), cells(two, ones(99, 2)...)},
 		"cells that are reset":   {reset, cells(ann, 3, 90, 80), cells(ann, 99, 100, 100, 100, 77)},
 		"to the last key":        {reset, cells(ann, 99, 100, 100, 100, 76), cells(ann, 99, 100, 100, 100, 77)},
@@ -707,6 +709,7 @@ func TestAStepIsBounded(t *testing.T) {
 		assert.Equal(t, 1, steps(t, test.job, test.one), name)
 		assert.Equal(t, 2, steps(t, test.job, test.more), name)
 	}
+	assert.Equal(t, 2, steps(t, gone, records(490, named("caused", "ann"))), "each as full as the other")
 }
 
 // A person who is named again and again while a job runs does not keep it for ever: it looks for

@@ -117,14 +117,8 @@ func (o object) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		name, err := json.Marshal(m.name)
-		if err != nil {
-			return nil, err
-		}
-		value, err := json.Marshal(m.value)
-		if err != nil {
-			return nil, err
-		}
+		name, _ := json.Marshal(m.name) // what was decoded can be encoded
+		value, _ := json.Marshal(m.value)
 		out = append(append(append(out, name...), ':'), value...)
 	}
 	return append(out, '}'), nil
@@ -247,8 +241,8 @@ func (e *editor) name(text string, paths []path) (after any, gone bool) {
 		return text, false
 	}
 	before := e.changes
-	if payload, err = e.document(payload, inside); err != nil || e.changes == before {
-		return text, false
+	if payload, _ = e.document(payload, inside); e.changes == before {
+		return text, false // also what is no JSON
 	}
 	return base64.StdEncoding.EncodeToString(payload), false
 }

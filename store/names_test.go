@@ -49,6 +49,7 @@ func TestForgetNames(t *testing.T) {
 		{"inside twice", "", "p.~.q.~.by", `{"p":"` + in64(`{"q":"`+in64(`{"by":"ann"}`)+`"}`) + `"}`, `{"p":"` + in64(`{"q":"`+in64(`{"by":"forgotten-1"}`)+`"}`) + `"}`},
 		{"inside without a name", "p.~.by", "", `{"p":"` + in64(`{"by":"bob"}`) + `"}`, `{"p":"` + in64(`{"by":"bob"}`) + `"}`},
 		{"a payload of the host's own", "p.~.by", "", `{"p":"` + in64(`by ann`) + `","q":"ann"}`, `{"p":"` + in64(`by ann`) + `","q":"ann"}`},
+		{"base64 with more behind it", "p.~.by", "", `{"p":"` + in64(`{"by":"ann"}`) + `!"}`, `{"p":"` + in64(`{"by":"ann"}`) + `!"}`},
 		{"no base64", "p.~.by", "", `{"p":"ann"}`, `{"p":"ann"}`},
 		{"letters of the key", "Source", "", `{"sOURCE":"ann","source":"ann"}`, `{"sOURCE":"","source":""}`},
 		{"other types at the path", "a.b", "a.c", `{"a":[{"b":"ann"},1,null,true]}`, `{"a":[{"b":"ann"},1,null,true]}`},

@@ -144,7 +144,7 @@ func (b Body) IsZero() bool { return b.value == nil && b.json == nil }
 
 // JSON returns the value as JSON. The bytes must not be changed.
 func (b Body) JSON() ([]byte, error) {
-	if b.json != nil || b.value == nil {
+	if b.value == nil {
 		return b.json, nil
 	}
 	text, err := json.Marshal(b.value)
