@@ -157,6 +157,16 @@ func TestWhatOperationsTake(t *testing.T) {
 	isAsIn(t, "testdata/inputs.txt", b.String())
 }
 
+// A server without a part refuses the operations that need it.
+func TestOperationsWithoutTheirPart(t *testing.T) {
+	for _, path := range []string{"/v1/heuristics", "/v1/rules", "/v1/warnings"} {
+		o := operationAt(t, path)
+		_, err := o.Do(t.Context(), &view.Caller{View: &view.Source{}}, []byte("{}"))
+		require.Error(t, err)
+		assert.Equal(t, view.MissingPart, view.FaultOf(err, o.In).Sort, path)
+	}
+}
+
 // A store that fails is a failure inside, and its error is for the observer alone.
 func TestOperationsWithAFailingStore(t *testing.T) {
 	s := told(t)

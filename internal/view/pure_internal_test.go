@@ -363,3 +363,25 @@ func TestTheAdviceOfACourse(t *testing.T) {
 	g.Learned.Answers = 1
 	assert.Contains(t, g.course(now)[1], "So far chance has not selected any session")
 }
+
+// How many items have specialized is estimated from those that were sampled.
+func TestSpecializedOfASample(t *testing.T) {
+	seven := strategy.Distribution{Items: 1000, Specialized: make([]string, 7)}
+	assert.Equal(t, 7, segmentOf(&seven).Specialized)
+	for sampled, want := range map[int]int{100: 70, 1: 7000} {
+		seven.Sampled = sampled
+		assert.Equal(t, want, segmentOf(&seven).Specialized)
+	}
+}
+
+// Without an outcome on both sides, nothing can be compared. One on each is enough.
+func TestGainNeedsOutcomes(t *testing.T) {
+	for _, tt := range []struct {
+		learned, control float64
+		known            bool
+	}{{0, 5, false}, {5, 0, false}, {1, 1, true}, {1, 5, true}, {5, 1, true}} {
+		g := Gain{}
+		g.Learned.Outcomes, g.Control.Outcomes = tt.learned, tt.control
+		assert.Equal(t, !tt.known, len(g.compared()) == 1, tt)
+	}
+}

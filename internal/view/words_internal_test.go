@@ -2,7 +2,9 @@ package view
 
 import (
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -26,7 +28,7 @@ func TestChecksInWords(t *testing.T) {
 
 func TestDeed(t *testing.T) {
 	for action, want := range map[string]string{
-		"feedback.approve": "approved", "feedback.modify": "edited", "feedback.reject": "rejected",
+		"pin": "pinned", "feedback.approve": "approved", "feedback.modify": "edited", "feedback.reject": "rejected",
 		"feedback.take-out": "took out", "feedback.propose-retirement": "proposed retirement",
 		"feedback.approve.refused": "tried to approve", "learning.pin": "pinned (learning)",
 		"support.strategy.reset": "reset (support.strategy)",
@@ -107,4 +109,119 @@ func TestTraffic(t *testing.T) {
 		assert.InDelta(t, one.want.Share, *d.Arms[0].Chosen, 1e-9)
 		assert.Zero(t, *d.Arms[1].Chosen)
 	}
+}
+
+// A time of a query is a day, a moment, or how long ago. "0" is no time.
+func TestTimesOfAQuery(t *testing.T) {
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	s := &Source{Now: func() time.Time { return now }}
+	day := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"": {}, "0": {}, "0s": {}, "2026-01-31": day.Add(time.Hour), "1ns": now.Add(-1),
+		"2026-01-31T00:00:00Z": day, "24h": now.Add(-24 * time.Hour),
+	} {
+		require.NoError(t, aTime("since", text), text)
+		assert.Equal(t, want, s.moment(text, time.Hour), text)
+	}
+	for _, text := range []string{"-1ns", "-24h", "yesterday", "2026-02-30", "2026-01-31 00:00"} {
+		err := aTime("since", text)
+		require.Error(t, err, text)
+		assert.Equal(t, "since", FaultOf(err, reflect.TypeFor[ChangeQuery]()).Field, text)
+	}
+	for _, tt := range []struct {
+		since, until string
+		wrong        bool
+	}{
+		{"2026-01-31", "2026-01-31", false}, {"2026-02-01", "2026-01-31", true}, {"1h", "", false},
+		{"2026-01-31", "2026-01-31T00:00:00Z", true}, {"1h", "2h", true}, {"2h", "1h", false},
+	} {
+		_, _, err := s.span(tt.since, tt.until)
+		if assert.Equal(t, tt.wrong, err != nil, tt); tt.wrong {
+			assert.Equal(t, "until", FaultOf(err, reflect.TypeFor[ChangeQuery]()).Field)
+		}
+	}
+}
+
+// What a query can't have is refused with what it can have, and nothing is read.
+func TestQueriesThatAreRefused(t *testing.T) {
+	require.NoError(t, oneOf("f", "A", "a", "b"))
+	require.NoError(t, oneOf("f", "", "a"))
+	require.ErrorContains(t, oneOf("f", "c", "a", "B"), "must be one of a, b")
+	require.ErrorContains(t, oneOf("f", "c", "a"), "must be a")
+	s := &Source{Now: time.Now}
+	ctx := t.Context()
+	_, rules := s.Rules(ctx, RuleQuery{Status: "unheard of"})
+	_, proposals := s.Proposals(ctx, RuleQuery{Status: "unheard of"})
+	_, changes := s.Changes(ctx, ChangeQuery{Kind: "unheard of"})
+	_, late := s.Changes(ctx, ChangeQuery{Since: "1h", Until: "2h"})
+	for field, errs := range map[string][]error{
+		"status": {rules, proposals}, "kind": {changes}, "until": {late},
+	} {
+		for _, err := range errs {
+			require.Error(t, err, field)
+			assert.Equal(t, field, FaultOf(err, reflect.TypeFor[ChangeQuery]()).Field)
+		}
+	}
+	together, err := s.Together(ctx, &feedback.Feedback{
+		Evaluation: feedback.Evaluation{Class: feedback.EdgeCase}})
+	require.NoError(t, err)
+	assert.Empty(t, together, "a correction without a cluster is alone")
+}
+
+// A part of a list begins behind the last element of the part before, or where that was.
+func TestWhereAPartBegins(t *testing.T) {
+	names := []string{"c", "a", "b"}
+	nameOf := func(name *string) string { return *name }
+	read := func(after string, byName bool) ([]string, error) {
+		p := Page{byName: byName}
+		p.Turn(Page{After: after, byName: byName})
+		l, err := listed(p, names, nameOf, nil, func(name *string) (string, error) { return *name, nil })
+		return l.Items, err
+	}
+	for after, want := range map[string][]string{
+		"": names, "0.c": names[1:], "1.a": names[2:], "2.b": {}, "2147483647.x": {},
+		"2.c": names[1:], "1.gone": names[1:], "0.gone": names,
+	} {
+		got, err := read(after, false)
+		require.NoError(t, err, after)
+		assert.Equal(t, want, got, after)
+	}
+	for after, want := range map[string][]string{
+		"9.a": {"b", "c"}, "9.aa": {"b", "c"}, "0.": {"a", "b", "c"}, "0.c": {},
+	} {
+		got, err := read(after, true)
+		require.NoError(t, err, after)
+		assert.Equal(t, want, got, after)
+	}
+	for _, after := range []string{"2147483648.c", "-1.c", "c", "1", ".c"} {
+		_, err := read(after, false)
+		require.ErrorAs(t, err, new(*heed.InputError), after)
+	}
+}
+
+func TestWhoseApprovalCounts(t *testing.T) {
+	quorum := func(outsiders, missing int) *feedback.Proposal {
+		return &feedback.Proposal{Quorum: &feedback.Quorum{Approved: []string{"ann"},
+			Writers: []string{"bob"}, Reviewers: []string{"cem"}, Outsiders: outsiders, Missing: missing}}
+	}
+	for _, tt := range []struct {
+		p          *feedback.Proposal
+		name, want string
+	}{
+		{&feedback.Proposal{}, "ann", ""}, {&feedback.Proposal{}, "\xff", "can't be used"},
+		{quorum(0, 1), "ann", "You have approved"}, {quorum(0, 1), "bob", "You proposed"},
+		{quorum(0, 1), "cem", ""}, {quorum(1, 1), "dee", ""},
+		{quorum(1, 1), "cem", "You gave evidence"},
+	} {
+		got := Yours(tt.p, tt.name)
+		assert.Equal(t, tt.want == "", got == "", tt.name)
+		assert.Contains(t, got, tt.want)
+	}
+}
+
+func TestNamesAreClipped(t *testing.T) {
+	long := strings.Repeat("n", 99) + "é"
+	assert.Equal(t, long[:100], clipName(long[:100]))
+	assert.Equal(t, long[:99]+"…", clipName(long))
+	assert.Equal(t, strings.Repeat("n", 100)+"…", clipName(strings.Repeat("n", 101)))
 }

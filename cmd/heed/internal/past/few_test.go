@@ -3,12 +3,16 @@
 package past
 
 import (
+	"context"
+	"errors"
 	"iter"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/strategy"
 )
 
 // What is not known has the bounds that always hold: an outcome is worth 0 to 1, and a gain -1 to
@@ -39,4 +43,85 @@ func TestBoundsOfWhatIsUnknown(t *testing.T) {
 	assert.Equal(t, []float64{-1, 1}, unknown(b.Gain))
 	require.Len(t, b.Arms, 2)
 	assert.Equal(t, []float64{0, 1}, unknown(b.Arms["1"]))
+}
+
+// An error of the log or of the context ends a backtest with the error.
+func TestABacktestFails(t *testing.T) {
+	l := lives["equal shares"]
+	rows := l.rows(rand.New(rand.NewPCG(3, 4)), 120)
+	broken := errors.New("broken")
+	for at := 1; at <= 2; at++ { // the log is read twice
+		reads := 0
+		_, err := Test(t.Context(), 1, func() iter.Seq2[Row, error] {
+			reads++
+			all := replayed(rows)()
+			if reads < at {
+				return all
+			}
+			return func(yield func(Row, error) bool) {
+				if !yield(Row{}, &Fault{At: "line 1"}) {
+					return
+				}
+				yield(Row{}, broken)
+			}
+		})
+		require.ErrorIs(t, err, broken)
+	}
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Test(done, 1, replayed(rows))
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// The intervals of a report end where no mean can be.
+func TestTheBoundsOfAReport(t *testing.T) {
+	b := Backtest{Rows: 100, Method: OffPolicy}
+	test := trial{of: map[string]*armTrial{"a": {}}, arms: []strategy.Arm{{ID: "a"}}}
+	for i := range 100 {
+		rare := float64(i / 99)
+		for _, m := range []*mean{&test.heed, &test.log, &test.of["a"].always} {
+			m.add(rare, 1)
+		}
+		test.gain.add(1-2*rare, 1)
+		test.of["a"].ahead.add(2*rare-1, 1)
+	}
+	test.report(&b)
+	for _, w := range []Worth{b.Heed, b.Log, b.Arms["a"]} {
+		assert.Equal(t, 0.01, w.Mean)
+		assert.Zero(t, w.Low)
+	}
+	assert.Equal(t, 1., b.Gain.High)
+	b.Method = Replay
+	test.report(&b)
+	assert.Equal(t, "a", b.Best)
+	assert.Equal(t, -1., b.Gain.Low)
+	assert.Zero(t, b.Log, "a replay has none")
+}
+
+// The columns of CSV are separated by what makes most of them, else by a comma, which JSON has too.
+func TestWhatSeparatesColumns(t *testing.T) {
+	for head, want := range map[string]rune{
+		"": ',', "a": ',', "a,b;c": ',', "a;b": ';', "a\tb\tc,d": '\t', "a|b\na;b;c": '|', "{": ',',
+		"[": ',', "{a;b}": ',', "[a;b]": ',', "x{;y": ';', "x[;y": ';', "\xef\xbb\xbf [1;2]": ',',
+	} {
+		assert.Equal(t, want, commaOf([]byte(head)), head)
+	}
+}
+
+// A scale from 1 on is guessed for ratings of up to five or ten, and from less where one is less.
+func TestTheScaleThatIsGuessed(t *testing.T) {
+	for _, tt := range []struct {
+		ratings []any
+		want    [2]float64
+	}{
+		{[]any{"up"}, [2]float64{}}, {[]any{"-1", "1"}, [2]float64{}}, {[]any{"0", "1"}, [2]float64{0, 1}},
+		{[]any{"2", "5"}, [2]float64{1, 5}}, {[]any{"0.5", "3"}, [2]float64{0, 5}},
+		{[]any{"2", "6"}, [2]float64{1, 10}}, {[]any{"0", "10"}, [2]float64{0, 10}},
+		{[]any{"11"}, [2]float64{0, 100}}, {[]any{"100.5"}, [2]float64{0, 101}},
+		{[]any{"-3", "2"}, [2]float64{-3, 3}},
+	} {
+		m := Mapping{Fields: map[string]string{"value": "rating"}}
+		m.scale([]*column{{path: "rating", values: tt.ratings}, {path: "other", values: []any{"-50"}}})
+		assert.Equal(t, tt.want, m.Scale, tt.ratings)
+	}
 }

@@ -112,6 +112,66 @@ func TestALogOfAllArms(t *testing.T) {
 	assert.Empty(t, faults)
 	assert.Equal(t, map[string]string{"small": "small", "large": "large"}, m.Arms)
 	assert.Equal(t, map[string]float64{"small": 1, "large": -1}, rows[0].Values)
+
+	log := "person,cost,large\nann,1,0\nann,0,1\nann,0,\n"
+	m, err := past.Propose(strings.NewReader("person,cost,large\nann,1,0\nann,0,1\n"))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"person": "person"}, m.Fields, "a column of an arm is no field")
+	assert.Equal(t, map[string]string{"cost": "cost", "large": "large"}, m.Arms)
+	n := 0
+	for row, err := range past.Read(strings.NewReader(log), m) {
+		require.NoError(t, err)
+		assert.Equal(t, "ann", row.Event.Person)
+		if n++; n == 3 {
+			assert.Equal(t, map[string]float64{"cost": -1}, row.Values, "what the other was worth is open")
+		}
+	}
+	assert.Equal(t, 3, n)
+}
+
+// A cell that holds JSON is looked into for a question or an answer, and is otherwise a text. A text
+// in quotes is without them.
+func TestCellsThatHoldJSON(t *testing.T) {
+	m := past.Mapping{Fields: map[string]string{"text": "q", "session": "s", "cost": "c"}}
+	cell := func(text string) string { return `"` + strings.ReplaceAll(text, `"`, `""`) + `"` }
+	for in, want := range map[string]string{
+		`"why?"`: "why?", `"\"why?\""`: `"why?"`, `{"text": "why?"}`: "why?", " ": " ", `{"a`: `{"a`,
+	} {
+		row, fault := one(t, "q,s,c\n"+cell(in)+","+cell(in)+",1\n", m)
+		assert.Empty(t, fault)
+		assert.Equal(t, want, row.Event.Text, in)
+		assert.Equal(t, in, row.Event.Session)
+	}
+	for _, cost := range []string{"inf", "-inf", "NaN", "1e999"} {
+		_, fault := one(t, "q,s,c\na,b,"+cost+"\n", m)
+		assert.Contains(t, fault, "must be a number", cost)
+	}
+}
+
+// What is not whole is a fault of its line, or the end of the log.
+func TestLogsThatAreNotWhole(t *testing.T) {
+	m := past.Mapping{Fields: map[string]string{"text": "text"}}
+	require.ErrorContains(t, first(`[{"text":"a"}`, m), "after element 1")
+	require.ErrorContains(t, first("a\"b,text\n1,2\n", m), "names of the columns")
+	require.ErrorContains(t, first("{\"text\":\"a\"}\n1\n", m), "line 2: must be a JSON object")
+	_, err := past.ReadMapping(strings.NewReader("{\n\"fields\": {\n\"text\" \"a\"}}"))
+	require.ErrorContains(t, err, "line 3")
+	_, err = past.ReadMapping(strings.NewReader("{fields"))
+	require.ErrorContains(t, err, "line 1")
+	proposed, err := past.Propose(strings.NewReader("{\"text\n{\"text\":\"why?\"}\n"))
+	require.NoError(t, err, "a line at fault is passed over")
+	assert.Equal(t, "text", proposed.Fields["text"])
+	proposed, err = past.Propose(strings.NewReader("text,answer,id\nwhy?,,1\n"))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"text": "text", "id": "id"}, proposed.Fields, "an empty column")
+	for in, want := range map[string]string{ // the latency has a bound of a hundred years
+		"3153600000": "", "3153600001": "must be in [0, 3.1536e+09]",
+	} {
+		_, fault := one(t, "latency\n"+in+"\n",
+			past.Mapping{Fields: map[string]string{"latency": "latency"}})
+		assert.Contains(t, fault, want)
+		assert.Equal(t, want == "", fault == "", in)
+	}
 }
 
 // A row at fault is named by its line and column, and the others are read.
