@@ -376,8 +376,8 @@ func TestLeavingTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// TestLeavingTakesNothingNew if another job has taken out the tenant since the job listed its cells,
-// and the tenant is back. The first job of this test is cut off after it began. The second one has
+// TestLeavingTakesNothingNew if another job has taken out the tenant since the job listed its
+// cells, and the tenant is back. The first job of this test is cut off after it began. The second one has
 // listed the cells when the first one ends.
 func TestLeavingTakesNothingNew(t *testing.T) {
 	st, leave := newScripted(t), store.Job{Leave: "acme", At: start}
@@ -649,8 +649,8 @@ func steps(t *testing.T, job store.Job, content store.Batch) int {
 	return whole.commits - 2
 }
 
-// A step of a job changes at most 500 keys, of which ten are the job's own. A record has one, and one
-// for each key that it gains or loses. A cell has one, two for each of its sums, and one for each
+// A step of a job changes at most 500 keys, of which ten are the job's own. A record has one, and
+// one for each key that it gains or loses. A cell has one, two for each of its sums, and one for each
 // observation in a history that goes.
 func TestAStepIsBounded(t *testing.T) {
 	records := func(n int, of func(i int) store.Record) (b store.Batch) {
@@ -703,13 +703,15 @@ func TestAStepIsBounded(t *testing.T) {
 		"cells that are rebuilt": {rebuild, cells(ann, ones(163, 1)...), cells(ann, ones(170, 1)...)},
 		"of two sums each":       {rebuild, cells(two, ones(98, 2)...), cells(two, ones(99, 2)...)},
 		"cells that are reset":   {reset, cells(ann, 3, 90, 80), cells(ann, 99, 100, 100, 100, 77)},
-		"to the last key":        {reset, cells(ann, 99, 100, 100, 100, 76), cells(ann, 99, 100, 100, 100, 77)},
-		"a source":               {expunge, cells(ann, ones(122, 1)...), cells(ann, ones(123, 1)...)},
+		"to the last key": {reset, cells(ann, 99, 100, 100, 100, 76),
+			cells(ann, 99, 100, 100, 100, 77)},
+		"a source": {expunge, cells(ann, ones(122, 1)...), cells(ann, ones(123, 1)...)},
 	} {
 		assert.Equal(t, 1, steps(t, test.job, test.one), name)
 		assert.Equal(t, 2, steps(t, test.job, test.more), name)
 	}
-	assert.Equal(t, 2, steps(t, gone, records(490, named("caused", "ann"))), "each as full as the other")
+	full := records(490, named("caused", "ann"))
+	assert.Equal(t, 2, steps(t, gone, full), "each as full as the other")
 }
 
 // A person who is named again and again while a job runs does not keep it for ever: it looks for
@@ -772,8 +774,8 @@ func TestWhatJobsDoToCells(t *testing.T) {
 	seen := func(c evidence.Cell, id string) evidence.Observation {
 		return evidence.Observation{ID: id, Cell: c, Source: "bob", Reward: 1, Weight: 1, At: start}
 	}
-	first := store.Batch{Observations: []evidence.Observation{seen(arm("i"), "1"), seen(arm("j"), "2"),
-		seen(evidence.Cell{Kind: "tool", Item: "i"}, "3")}}
+	first := store.Batch{Observations: []evidence.Observation{seen(arm("i"), "1"),
+		seen(arm("j"), "2"), seen(evidence.Cell{Kind: "tool", Item: "i"}, "3")}}
 	listed := func(st store.Store) (cells []string) {
 		for _, kind := range []string{"arm", "tool"} {
 			for p, err := range st.List(ctx, store.CellQuery{Kind: kind, Empty: true}) {

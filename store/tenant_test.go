@@ -290,7 +290,8 @@ func TestIDsOfTenantsAreTheirOwn(t *testing.T) {
 	assert.Equal(t, store.Record{Ref: event.Ref}, s.Records[0])
 }
 
-// A tenant that is leaving has nothing to read. A call that fails leaves what the caller read before.
+// A tenant that is leaving has nothing to read. A call that fails leaves what the caller read
+// before.
 func TestNothingOfATenantThatIsLeaving(t *testing.T) {
 	st := newScripted(t)
 	require.NoError(t, st.Declare(ctx, signed))
@@ -304,7 +305,8 @@ func TestNothingOfATenantThatIsLeaving(t *testing.T) {
 	query := store.Query{Kind: signed.Name}
 	var s store.Snapshot
 	read := func() error {
-		return acme.Read(ctx, &s, []evidence.Cell{cell}, []store.Ref{{Kind: signed.Name, ID: "1"}}, query)
+		refs := []store.Ref{{Kind: signed.Name, ID: "1"}}
+		return acme.Read(ctx, &s, []evidence.Cell{cell}, refs, query)
 	}
 	require.NoError(t, read())
 	before := s

@@ -28,7 +28,8 @@ func TestChecksInWords(t *testing.T) {
 
 func TestDeed(t *testing.T) {
 	for action, want := range map[string]string{
-		"pin": "pinned", "feedback.approve": "approved", "feedback.modify": "edited", "feedback.reject": "rejected",
+		"pin": "pinned", "feedback.approve": "approved",
+		"feedback.modify": "edited", "feedback.reject": "rejected",
 		"feedback.take-out": "took out", "feedback.propose-retirement": "proposed retirement",
 		"feedback.approve.refused": "tried to approve", "learning.pin": "pinned (learning)",
 		"support.strategy.reset": "reset (support.strategy)",
@@ -175,7 +176,7 @@ func TestWhereAPartBegins(t *testing.T) {
 	read := func(after string, byName bool) ([]string, error) {
 		p := Page{byName: byName}
 		p.Turn(Page{After: after, byName: byName})
-		l, err := listed(p, names, nameOf, nil, func(name *string) (string, error) { return *name, nil })
+		l, err := listed(p, names, nameOf, nil, each(func(name *string) string { return *name }))
 		return l.Items, err
 	}
 	for after, want := range map[string][]string{

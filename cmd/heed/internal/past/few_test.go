@@ -114,7 +114,8 @@ func TestTheScaleThatIsGuessed(t *testing.T) {
 		ratings []any
 		want    [2]float64
 	}{
-		{[]any{"up"}, [2]float64{}}, {[]any{"-1", "1"}, [2]float64{}}, {[]any{"0", "1"}, [2]float64{0, 1}},
+		{[]any{"up"}, [2]float64{}}, {[]any{"-1", "1"}, [2]float64{}},
+		{[]any{"0", "1"}, [2]float64{0, 1}},
 		{[]any{"2", "5"}, [2]float64{1, 5}}, {[]any{"0.5", "3"}, [2]float64{0, 5}},
 		{[]any{"2", "6"}, [2]float64{1, 10}}, {[]any{"0", "10"}, [2]float64{0, 10}},
 		{[]any{"11"}, [2]float64{0, 100}}, {[]any{"100.5"}, [2]float64{0, 101}},

@@ -123,14 +123,14 @@ func TestALogOfAllArms(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "ann", row.Event.Person)
 		if n++; n == 3 {
-			assert.Equal(t, map[string]float64{"cost": -1}, row.Values, "what the other was worth is open")
+			assert.Equal(t, map[string]float64{"cost": -1}, row.Values, "the other is open")
 		}
 	}
 	assert.Equal(t, 3, n)
 }
 
-// A cell that holds JSON is looked into for a question or an answer, and is otherwise a text. A text
-// in quotes is without them.
+// A cell that holds JSON is looked into for a question or an answer, and is otherwise a text. A
+// text in quotes is without them.
 func TestCellsThatHoldJSON(t *testing.T) {
 	m := past.Mapping{Fields: map[string]string{"text": "q", "session": "s", "cost": "c"}}
 	cell := func(text string) string { return `"` + strings.ReplaceAll(text, `"`, `""`) + `"` }
