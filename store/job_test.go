@@ -377,8 +377,8 @@ func TestLeavingTwiceAtOnce(t *testing.T) {
 }
 
 // TestLeavingTakesNothingNew if another job has taken out the tenant since the job listed its
-// cells, and the tenant is back. The first job of this test is cut off after it began. The second one has
-// listed the cells when the first one ends.
+// cells, and the tenant is back. The first job of this test is cut off after it began. The second
+// one has listed the cells when the first one ends.
 func TestLeavingTakesNothingNew(t *testing.T) {
 	st, leave := newScripted(t), store.Job{Leave: "acme", At: start}
 	acme, err := store.Tenant(st.Store, "acme")
@@ -650,8 +650,8 @@ func steps(t *testing.T, job store.Job, content store.Batch) int {
 }
 
 // A step of a job changes at most 500 keys, of which ten are the job's own. A record has one, and
-// one for each key that it gains or loses. A cell has one, two for each of its sums, and one for each
-// observation in a history that goes.
+// one for each key that it gains or loses. A cell has one, two for each of its sums, and one for
+// each observation in a history that goes.
 func TestAStepIsBounded(t *testing.T) {
 	records := func(n int, of func(i int) store.Record) (b store.Batch) {
 		for i := range n {
