@@ -411,3 +411,32 @@ func TestAChangeOfWhatWasResetRestartsNothing(t *testing.T) {
 		assert.Equal(t, !reset, told, "the observer hears of restarts alone")
 	}
 }
+
+// Among few outcomes, each counts as one yes or no, however much or little they differ.
+func TestAChangeAmongFewOutcomes(t *testing.T) {
+	halves := func(n int, low, high float64) (all []evidence.Observation) {
+		for i := range 2 * n {
+			o := evidence.Observation{Weight: 1, Reward: low}
+			if i >= n {
+				o.Reward = high
+			}
+			all = append(all, o)
+		}
+		return all
+	}
+	// The ratio of 20 outcomes is 20 times log 2, which is 13.9, and log(3*20*sqrt(20)/0.05) is 8.6.
+	at, found := strategy.FindChange(0.05, halves(10, 0, 1))
+	assert.True(t, found)
+	assert.Equal(t, 10, at)
+	// Of ten it is 6.9, and 7.6 are needed.
+	_, found = strategy.FindChange(0.05, halves(5, 0, 1))
+	assert.False(t, found)
+	_, found = strategy.FindChange(0.05, halves(10, 0.45, 0.55))
+	assert.False(t, found)
+	_, found = strategy.FindChange(0.05, halves(10, 1, 1))
+	assert.False(t, found)
+	for n := range 3 {
+		_, found = strategy.FindChange(1, halves(10, 0, 1)[9:9+n])
+		assert.False(t, found, "%d outcomes", n)
+	}
+}

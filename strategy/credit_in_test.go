@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -574,5 +575,14 @@ func TestWhatAStepInBulkTakesOverIsCounted(t *testing.T) {
 	for n, person := range []string{"ann", "bob"} {
 		require.NoError(t, h.praiseAll(0, 128, person))
 		assert.Equal(t, 128*(5+1+n), strategy.BulkParts(h.Learner))
+	}
+}
+
+// An answer whose choice can't be in any segment, or is of another learner, needs nothing.
+func TestCreditWantsOfOtherChoices(t *testing.T) {
+	l := newLearner(t, strategy.Config{Name: "own"})
+	for _, c := range []*answer.Choice{nil, {Learner: "other"},
+		{Learner: "own", Category: strings.Repeat("x", 2000)}} {
+		assert.Equal(t, store.Wants{}, l.CreditWants(&answer.Answer{Choice: c}))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
 )
@@ -196,4 +197,33 @@ func TestATenantBeginsByWhatIsAlike(t *testing.T) {
 		assert.LessOrEqual(t, before, 100.)
 		assert.Greater(t, before, 20.)
 	}
+}
+
+// A full linear level drops the oldest outcome of the source that has the most.
+func TestAFullLinearLevelDropsTheLoudest(t *testing.T) {
+	m := newLinear(1, []evidence.Beta{{Alpha: 1, Beta: 1}}, time.Unix(0, 0), 0)
+	remember := func(id, source string) *sample {
+		added, removed := m.remember(&sample{id: id, source: source, x: []float32{1}})
+		require.True(t, added)
+		return removed
+	}
+	for i := range mostSamples {
+		source := "ann"
+		if i >= 10 {
+			source = "bob"
+		}
+		require.Nil(t, remember(fmt.Sprint(i), source))
+	}
+	for i := range 5 {
+		removed := remember(fmt.Sprint("new ", i), "ann")
+		require.NotNil(t, removed)
+		assert.Equal(t, fmt.Sprint(10+i), removed.id)
+	}
+	assert.Len(t, m.samples, mostSamples)
+	assert.Len(t, m.known, mostSamples)
+	assert.Equal(t, map[string]int{"ann": 15, "bob": mostSamples - 15}, m.sources)
+	added, _ := m.remember(&sample{id: "new 0", x: []float32{1}})
+	assert.False(t, added, "it is known")
+	added, _ = m.remember(&sample{id: "other", x: []float32{1, 2}})
+	assert.False(t, added, "it has another number of numbers")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
@@ -421,5 +422,22 @@ func TestNothingIsCountedTwice(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An outcome's id may be so long that the id of its evidence just fits into a text.
+func TestTheLongestIDOfAnOutcome(t *testing.T) {
+	l := newLearner(t, strategy.Config{Name: "name"})
+	most := evidence.MaxText - len("name:") - 36 - len(":")
+	for n, fits := range map[int]bool{most: true, most + 1: false} {
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, strategy.Query{}), Value: 1,
+			Confidence: 1, ID: strings.Repeat("x", n)})
+		if fits {
+			require.NoError(t, err)
+			continue
+		}
+		fault := (*heed.InputError)(nil)
+		require.ErrorAs(t, err, &fault)
+		assert.Equal(t, "ID", fault.Field)
 	}
 }

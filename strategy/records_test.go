@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
@@ -420,4 +421,32 @@ func TestHistoryAndFindReportWhatFailed(t *testing.T) {
 	assert.ErrorIs(t, err, errStore)
 	assert.NotErrorIs(t, err, heed.ErrNotFound)
 	assert.ErrorIs(t, l.Sweep(ctx, time.Time{}), errStore)
+}
+
+// Within a session, the same arm with the same parameters is the same choice of the host. Another
+// arm replaces it, and so does another value of a parameter.
+func TestWhatTheHostChoosesInASession(t *testing.T) {
+	arms := plain("a", "b")
+	arms[0].Parameters = []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}
+	l := newLearner(t, strategy.Config{Arms: arms})
+	q := strategy.Query{Session: "s", Item: "i"}
+	record := func(arm strategy.ArmID, parameters ...answer.Setting) strategy.Choice {
+		c, err := l.Record(ctx, q, arm, 0, parameters...)
+		require.NoError(t, err)
+		assert.Equal(t, arm, c.Arm)
+		return c
+	}
+	one, two := answer.Setting{Name: "n", Value: "1"}, answer.Setting{Name: "n", Value: "2"}
+	var last strategy.Choice
+	for i, choice := range []func() strategy.Choice{
+		func() strategy.Choice { return record("a") }, func() strategy.Choice { return record("b") },
+		func() strategy.Choice { return record("a", one) },
+		func() strategy.Choice { return record("a", two) },
+		func() strategy.Choice { return record("a") },
+	} {
+		c := choice()
+		assert.NotEqual(t, last.ID, c.ID, i)
+		assert.Equal(t, c.ID, choice().ID, i)
+		last = c
+	}
 }

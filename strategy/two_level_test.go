@@ -386,3 +386,16 @@ func TestTwoLevelFindsAStrengthBetweenItsCandidates(t *testing.T) {
 	}
 	assert.Less(t, last, 0.2, "of a thousand items")
 }
+
+// The first outcome of an item says nothing of how alike items are, also if it comes later.
+func TestAFirstOutcomeLeavesTheStrength(t *testing.T) {
+	segment := evenSegment(1)
+	model := strategy.TwoLevel{}.Model(segment, nil)
+	before := believeNew(model, 1)[0].Strength
+	for i := range 5 {
+		model.Update(0, evidence.Sums{}, coins(1-i%2, i%2))
+		assert.InEpsilon(t, before, believeNew(model, 1)[0].Strength, 1e-9)
+	}
+	model.Update(0, coins(1, 0), coins(2, 0))
+	assert.Less(t, believeNew(model, 1)[0].Strength, before, "a second one does")
+}
