@@ -40,10 +40,12 @@ func newArchive(t *testing.T) (w *workshop, refs []store.Ref) {
 		Event: loop.Event{ID: "old", Text: "t", At: start}, Text: "x", Arm: "only",
 		Reactions: []loop.Reaction{{Person: "ann", Value: 1}},
 	}}), "kim", "file")))
-	texts := w.texts()
-	refs = slices.SortedFunc(maps.Keys(texts), func(a, b store.Ref) int {
-		return strings.Compare(a.Kind+drawn.ReplaceAllString(texts[a], ""),
-			b.Kind+drawn.ReplaceAllString(texts[b], ""))
+	order := w.texts()
+	for ref, text := range order {
+		order[ref] = ref.Kind + drawn.ReplaceAllString(text, "")
+	}
+	refs = slices.SortedFunc(maps.Keys(order), func(a, b store.Ref) int {
+		return strings.Compare(order[a], order[b])
 	})
 	return w, slices.CompactFunc(refs, func(a, b store.Ref) bool {
 		return a.Kind == b.Kind && a.Kind != "loop.answer"

@@ -44,14 +44,14 @@ type peer struct {
 	how     atomic.Pointer[string]
 	running atomic.Int64
 	began   time.Time
-	crowded chan struct{} // closed when more than 100 requests are there at once
+	crowded chan struct{} // closed when more than 60 requests are there at once
 	once    sync.Once
 }
 
 func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := p.running.Add(1)
 	defer p.running.Add(-1)
-	if n > 100 && p.crowded != nil {
+	if n > 60 && p.crowded != nil {
 		p.once.Do(func() { close(p.crowded) })
 	}
 	_, _ = io.Copy(io.Discard, r.Body) // only then does a server notice that the client has left
@@ -89,12 +89,15 @@ func (p *peer) serve(how string, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// crowd sends 200 events at once, and returns how many were answered and the errors of the others.
+// people ask at once: more than a queue of a few places could hide.
+const people = 100
+
+// crowd sends a number of events at once, and returns how many were answered and the errors of the others.
 func crowd(t *testing.T, agent *loop.Agent) (answered int, reasons []string) {
 	t.Helper()
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	for range 200 {
+	for range people {
 		all.Go(func() {
 			a, err := agent.Answer(t.Context(), loop.Event{Text: "How are you?", Person: "ann"})
 			assert.NotErrorIs(t, err, decision.ErrBusy)
@@ -111,7 +114,7 @@ func crowd(t *testing.T, agent *loop.Agent) (answered int, reasons []string) {
 	return answered, slices.Compact(reasons)
 }
 
-// TestACrowdAtAServerThatFails sends 200 events at once to a server of a model that is slow, fails,
+// TestACrowdAtAServerThatFails sends 100 events at once to a server of a model that is slow, fails,
 // limits the rate, sends half an answer, closes connections or hangs. With defaults no answer is
 // lost to heed, and nothing is learned of the arms.
 func TestACrowdAtAServerThatFails(t *testing.T) {
@@ -125,7 +128,7 @@ func TestACrowdAtAServerThatFails(t *testing.T) {
 			var failure atomic.Value
 			timeout := time.Minute // a busy machine may answer late
 			if how == "hangs" {
-				timeout = 2 * time.Second
+				timeout = 5 * time.Second
 			}
 			agent, err := loop.New(t.Context(), loop.Config{
 				Model: modelAt(server.URL), Arms: []loop.Arm{{ID: "a"}, {ID: "b", System: "Be brief."}},
@@ -143,7 +146,7 @@ func TestACrowdAtAServerThatFails(t *testing.T) {
 				"closes": llm.Unreachable, "hangs": llm.TimedOut,
 			}[how]
 			if want == "" {
-				assert.Equal(t, 200, answered)
+				assert.Equal(t, people, answered)
 				assert.Nil(t, failure.Load())
 			} else {
 				assert.Zero(t, answered)
@@ -190,6 +193,6 @@ func (p *peer) heals(t *testing.T, agent *loop.Agent) {
 	p.how.Store(&well)
 	assert.Eventually(t, func() bool {
 		n, _ := crowd(t, agent)
-		return n == 200
-	}, 20*time.Second, 200*time.Millisecond)
+		return n == people
+	}, time.Minute, 200*time.Millisecond)
 }

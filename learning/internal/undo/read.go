@@ -34,7 +34,11 @@ type tokenizer struct {
 // read splits a text into clauses. A quotation or a piece of code becomes one foreign word.
 // Quotations are hidden first, because punctuation in them ends no clause of the writer.
 func read(written string) []clause {
-	runes := hideQuotes([]rune(pasted.ReplaceAllString(normalise(written), string(foreignRune))))
+	written = normalise(written)
+	if strings.Contains(written, ":") || strings.Contains(written, "~~~") || strings.Contains(written, "---") {
+		written = pasted.ReplaceAllString(written, string(foreignRune)) // slow, and rarely needed
+	}
+	runes := hideQuotes([]rune(written))
 	t := &tokenizer{}
 	for i, r := range runes {
 		var before, after rune = ' ', ' '
