@@ -92,7 +92,7 @@ func (p *peer) serve(how string, w http.ResponseWriter, r *http.Request) {
 // people ask at once: more than a queue of a few places could hide.
 const people = 100
 
-// crowd sends a number of events at once, and returns how many were answered and the errors of the others.
+// crowd sends their events, and returns how many were answered and the errors of the others.
 func crowd(t *testing.T, agent *loop.Agent) (answered int, reasons []string) {
 	t.Helper()
 	var mu sync.Mutex

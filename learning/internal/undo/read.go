@@ -35,7 +35,8 @@ type tokenizer struct {
 // Quotations are hidden first, because punctuation in them ends no clause of the writer.
 func read(written string) []clause {
 	written = normalise(written)
-	if strings.Contains(written, ":") || strings.Contains(written, "~~~") || strings.Contains(written, "---") {
+	if strings.Contains(written, ":") || strings.Contains(written, "~~~") ||
+		strings.Contains(written, "---") {
 		written = pasted.ReplaceAllString(written, string(foreignRune)) // slow, and rarely needed
 	}
 	runes := hideQuotes([]rune(written))
