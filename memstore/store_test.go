@@ -495,3 +495,19 @@ func TestAStoreThatIsEmptyAgain(t *testing.T) {
 	require.NoError(t, st.Sweep(ctx, time.Time{}))
 	require.NoError(t, st.Load(ctx, bytes.NewReader(file)))
 }
+
+// A record that its kind keeps for a minute is kept for exactly that, counted from its moment.
+func TestTheLastMomentOfARecord(t *testing.T) {
+	clock := newClock()
+	st := newStore(t, memstore.Config{Now: clock.time},
+		store.Kind{Name: "note", Limits: store.Limits{For: time.Minute}})
+	put(t, st, store.Batch{Records: []store.Record{record("1", 0, start, note{})}})
+	for _, left := range []int{1, 0} {
+		clock.advance(time.Minute * time.Duration(left))
+		if left == 0 {
+			clock.advance(time.Microsecond)
+		}
+		require.NoError(t, st.Sweep(ctx, time.Time{}))
+		assert.Len(t, found(t, st, store.Query{Kind: "note"}), left)
+	}
+}

@@ -71,6 +71,26 @@ func TestABacktestFails(t *testing.T) {
 	cancel()
 	_, err := Test(done, 1, replayed(rows))
 	require.ErrorIs(t, err, context.Canceled)
+	assert.NotContains(t, err.Error(), "line", "it is of no row")
+}
+
+// The log's own worth is the mean of what its answers were worth.
+func TestTheWorthOfTheLog(t *testing.T) {
+	l := lives["equal shares"]
+	rows := l.rows(rand.New(rand.NewPCG(3, 4)), 120)
+	var sum float64
+	for i := range rows {
+		x, _ := worthOf(&rows[i])
+		sum += x
+	}
+	b, err := Test(t.Context(), 1, replayed(rows))
+	require.NoError(t, err)
+	assert.Empty(t, b.Log.Unknown)
+	assert.InDelta(t, sum/120, b.Log.Mean, 1e-9)
+	assert.Less(t, b.Log.High-b.Log.Low, 0.2)
+	for _, share := range b.Share {
+		assert.InDelta(t, 1./3, share.Log, 0.15)
+	}
 }
 
 // The intervals of a report end where no mean can be.

@@ -559,7 +559,7 @@ func TestMoments(t *testing.T) {
 	}
 	for form, want := range map[string]time.Time{
 		`"2026-01-31T15:04"`: at.Add(-5 * time.Second), `"2026-01-31 15:04"`: at.Add(-5 * time.Second),
-		`"2026-01-31"`: at.Truncate(24 * time.Hour), `0`: time.Unix(0, 0), `1.5`: time.UnixMilli(1500),
+		`"2026-01-31"`: at.Truncate(24 * time.Hour), `"1970-01-01"`: time.Unix(0, 0), `0`: time.Unix(0, 0), `1.5`: time.UnixMilli(1500),
 		`253402300799`: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
 		`253402300800`: time.UnixMilli(253402300800), `"0001-01-01T00:00:00Z"`: {}, `null`: {},
 	} {
