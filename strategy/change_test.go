@@ -435,6 +435,13 @@ func TestAChangeAmongFewOutcomes(t *testing.T) {
 	assert.False(t, found)
 	_, found = strategy.FindChange(0.05, halves(10, 1, 1))
 	assert.False(t, found)
+	// Outcomes that hardly differ within an item are more evidence than a yes or no. Of 400, the
+	// ratio is 2.0 by itself, log(3*400*20/0.05) is 13.1, and each is worth ten at most.
+	at, found = strategy.FindChange(0.05, halves(200, 0.45, 0.55))
+	assert.True(t, found)
+	assert.Equal(t, 200, at)
+	_, found = strategy.FindChange(0.05, halves(100, 0.45, 0.55))
+	assert.False(t, found)
 	for n := range 3 {
 		_, found = strategy.FindChange(1, halves(10, 0, 1)[9:9+n])
 		assert.False(t, found, "%d outcomes", n)

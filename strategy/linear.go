@@ -334,10 +334,7 @@ func (m *linear) weigh(kept func(arm int, source string) float64) {
 
 // scale is the weight of a mean unit of evidence: see scaleOf.
 func (m *linear) scale() float64 {
-	if m.mass <= 0 || m.squares <= 0 {
-		return 1
-	}
-	return m.squares / m.mass
+	return scaleOf(evidence.Sums{Mass: m.mass, Squares: m.squares}, 0)
 }
 
 // compare works out the odds of the level against the tables, by their predictions (Bayesian model

@@ -21,7 +21,7 @@ import (
 // queries have no vector never read records for one. A choice without a record has no vector that
 // could be learned from, so the level needs records.
 func (l *Learner) directionOf(s *segment, q *Query) []float32 {
-	if len(q.Vector) == 0 || l.cfg.Unrecorded {
+	if l.cfg.Unrecorded {
 		return nil
 	}
 	x := direction(q.Vector)

@@ -302,6 +302,7 @@ func TestNumbersThatAreIDs(t *testing.T) {
 		`{"id":1234567890123456789,"text":"a"}`:   "1234567890123456789",
 		`[{"id":1234567890123456788,"text":"a"}]`: "1234567890123456788",
 		`{"id":12.0,"text":"a"}`:                  "12",
+		`{"id":1e999,"text":"a"}`:                 "1e999",
 	} {
 		_, rows, faults := read(t, log)
 		assert.Empty(t, faults)
