@@ -77,7 +77,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	}
 	if p.Ready {
 		if e.OnChunk != nil {
-			err = a.show(ctx, &p)
+			err = a.show(ctx, &p, false)
 		}
 		given, failed := a.checked(ctx, &p)
 		a.delivered(ctx, &p, err)
@@ -108,7 +108,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	}
 	p.spare, p.blamed = c.spare.Load(), c.tries.close(ctx, res.Err)
 	// If the receiver panicked, the model has not failed, and there is no answer.
-	if fault := c.pipe.fault(false); fault != nil {
+	if fault := c.pipe.fault(true); fault != nil {
 		res.Path, res.Text, res.Reason = decision.Fallback, "", ""
 		return a.unanswered(ctx, &p, res, p.began), wrap("answer", fault)
 	}
@@ -118,10 +118,13 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	if err == nil {
 		a.delivered(ctx, &p, nil)
 	}
+	if p.repeated && c.pipe != nil && p.Text != res.Text { // another delivery was quicker
+		err = errors.Join(err, a.show(ctx, &p, true))
+	}
 	if given.Result.Prompt != "" { // the trace contains the prompt without the conversation
 		given.Result.Prompt = withHistory(p.Event.History, given.Result.Prompt)
 	}
-	return given, wrap("answer", errors.Join(err, c.pipe.fault(true)))
+	return given, wrap("answer", err)
 }
 
 // unanswered returns an answer without a text, which is not recorded.

@@ -17,9 +17,9 @@ import (
 // An Event wants an answer.
 type Event struct {
 	// ID names the event, and its answer. An event that was answered before gets the same answer. ""
-	// means a new one. Deliveries of one event that run at the same time each ask the model, and all
-	// get the answer that is stored first. It has at most 900 bytes, and fewer where the agent's name
-	// is longer than 60.
+	// means a new one. Deliveries of one event that run at the same time each ask the model, and
+	// those that it answers get the answer that is stored first. It has at most 900 bytes, and fewer
+	// where the agent's name is longer than 60.
 	ID string
 	// Text is what happened or was asked. The model gets it with its lines, up to 32,000 characters.
 	// Plan.LeftOut reports a longer text. Its first 8 KiB are compared with heuristics, notes and
@@ -49,10 +49,11 @@ type Event struct {
 	// OnChunk is called by [Agent.Answer] with each piece of the answer as it comes, if the model is
 	// a [Streamer], and else with the whole. Thoughts are not in the pieces. restart reports that the
 	// pieces before are no part of the answer, which begins with this one: they were thoughts, or
-	// their model broke off and a fallback answers. If every model broke off, the pieces were no
-	// answer: then Answer.Text is empty. OnChunk is called before Answer returns, and by one
-	// goroutine at a time. Answer waits for it, so it must return when its context ends, at the
-	// latest after Tuning.Decision.Timeout. One that does not holds Answer.
+	// their model broke off and a fallback answers, or another delivery of the event got the answer
+	// first. If every model broke off, the pieces were no answer: then Answer.Text is empty. OnChunk
+	// is called before Answer returns, and by one goroutine at a time. Answer waits for it, so it
+	// must return when its context ends, at the latest after Tuning.Decision.Timeout. One that does
+	// not holds Answer.
 	OnChunk func(ctx context.Context, text string, restart bool) `json:"-"`
 	// AskModel lets the model answer, and no heuristic, for example because the answer must be JSON.
 	// The prompt shows the heuristics that fit, and does not compare them with the answer.

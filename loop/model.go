@@ -145,8 +145,7 @@ func (c chain) ask(
 		}
 		t.end(ctx, &got)
 		if got.answered() {
-			err = p.end(ctx)
-			return reply, m.spare, err
+			return reply, m.spare, p.end(ctx)
 		}
 		errs = append(errs, err)
 		// The caller has left, or the host's receiver failed: no other model would help.

@@ -120,11 +120,12 @@ func (p *pipe) fault(closing bool) error {
 	return p.failed
 }
 
-// show gives the host an answer that is ready.
-func (a *Agent) show(ctx context.Context, p *Plan) error {
+// show gives the host an answer that is ready, in the place of pieces of another one if restart is
+// true.
+func (a *Agent) show(ctx context.Context, p *Plan, restart bool) error {
 	ctx, cancel := context.WithTimeout(ctx, a.decider.Config().Timeout)
 	defer cancel()
-	return receive(func() { p.Event.OnChunk(ctx, p.Text, false) })
+	return receive(func() { p.Event.OnChunk(ctx, p.Text, restart) })
 }
 
 // receive calls the receiver of pieces.

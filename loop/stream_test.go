@@ -89,6 +89,39 @@ func TestAnAnswerComesInPieces(t *testing.T) {
 	}
 }
 
+// Two deliveries of one event are answered at once. The later one is shown the answer that is
+// stored in the place of what its own model wrote.
+func TestAnotherDeliveryAnswersFirst(t *testing.T) {
+	model := &stutterer{
+		pieces: []string{"Restart ", "it."}, late: make(chan struct{}), wrote: make(chan struct{}),
+	}
+	w := newWorld(t, loop.Config{Model: model})
+	quick := newWorld(t, loop.Config{Store: w.Store(),
+		Model: &stutterer{pieces: []string{"Look ", "at the logs."}}})
+	var first, heard string
+	begun := make(chan struct{})
+	go func() {
+		defer close(model.late)
+		<-begun
+		_, _ = quick.Answer(ctx, loop.Event{ID: "e", Text: "Why?",
+			OnChunk: func(_ context.Context, text string, _ bool) { first += text }})
+	}()
+	given, err := w.Answer(ctx, loop.Event{ID: "e", Text: "Why?",
+		OnChunk: func(_ context.Context, text string, anew bool) {
+			if heard == "" {
+				close(begun)
+			}
+			if anew {
+				heard = ""
+			}
+			heard += text
+		}})
+	require.NoError(t, err)
+	assert.Equal(t, "Look at the logs.", first)
+	assert.Equal(t, first, given.Text)
+	assert.Equal(t, first, heard)
+}
+
 // A model that was given up says nothing any more, nor is anything given that was held back.
 func TestNoPieceComesAfterTheAnswer(t *testing.T) {
 	for _, pieces := range [][]string{{"Lo", "ok"}, {"Lo<", "th"}} {

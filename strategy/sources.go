@@ -27,9 +27,6 @@ const (
 	manySources = 2
 )
 
-// mayBeMany reports whether a cell must be read before an outcome adds to it.
-func (s *sources) mayBeMany() bool { return s.seen.Load() != fewSources }
-
 // saw notes whether a cell is full. A cell that once was keeps the segment at many, because parts
 // only go when evidence is forgotten.
 func (s *sources) saw(full bool) {
@@ -46,7 +43,7 @@ func (s *sources) forget() { s.seen.CompareAndSwap(fewSources, 0) }
 
 // sourceWants names the cells of a choice that are read before an outcome adds to them.
 func (s *segment) sourceWants(c *Choice) (w store.Wants) {
-	if s.sources.mayBeMany() {
+	if s.sources.seen.Load() != fewSources {
 		w.Cells = s.creditedCells(c)
 	}
 	return w
