@@ -121,9 +121,8 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	if p.repeated && c.pipe != nil && p.Text != res.Text { // another delivery was quicker
 		err = errors.Join(err, a.show(ctx, &p, true))
 	}
-	if given.Result.Prompt != "" { // the trace contains the prompt without the conversation
-		given.Result.Prompt = withHistory(p.Event.History, given.Result.Prompt)
-	}
+	// The trace contains the prompt without the conversation.
+	given.Result.Prompt = withHistory(p.Event.History, given.Result.Prompt)
 	return given, wrap("answer", err)
 }
 

@@ -46,10 +46,10 @@ var errNotAsked = errors.New("the model is asked elsewhere")
 
 const historyHeading = "The conversation so far:"
 
-// withHistory puts the conversation so far before a prompt. A turn of several lines is put in a
-// fence.
+// withHistory puts the conversation so far before a prompt that is not empty. A turn of several
+// lines is put in a fence.
 func withHistory(history []Turn, text string) string {
-	if len(history) == 0 {
+	if len(history) == 0 || text == "" {
 		return text
 	}
 	var b strings.Builder
