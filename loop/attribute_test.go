@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/stream/streamtest"
 )
@@ -79,4 +80,34 @@ func TestAStreamedOutcomeReachesTheAnswer(t *testing.T) {
 			assert.InDelta(t, 0.8, all[0].Confidence, 1e-9, "of an attributed value alone")
 		})
 	}
+}
+
+// Without an id, an outcome is of the session's last answer for its item, also if the session was
+// given answers for others since, or without an arm.
+func TestAnAttributedOutcomeOfAnItem(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	var first string
+	for i, item := range []string{"i", "j"} {
+		id := w.answer(loop.Event{Text: full, Domain: "d", Item: item, Session: "s"}).ID
+		if i == 0 {
+			first = id
+		}
+		w.clock.Advance(time.Second)
+	}
+	o := strategy.Outcome{Value: 1, Confidence: 1, Source: "ci", At: w.clock.Now()}
+	o.Choice.Item = "i"
+	did, err := w.Attribute(ctx, "", "s", o)
+	require.NoError(t, err)
+	assert.Equal(t, strategy.Applied, did)
+	account, err := w.Explain(ctx, first)
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, account.Worth)
+	o.Choice.Item = "of no answer"
+	_, err = w.Attribute(ctx, "", "s", o)
+	require.ErrorIs(t, err, loop.ErrNoAnswer)
+
+	plain := newWorld(t, loop.Config{})
+	plain.answer(loop.Event{Text: full, Item: "i", Session: "s"})
+	_, err = plain.Attribute(ctx, "", "s", o)
+	require.ErrorIs(t, err, loop.ErrNoAnswer, "an answer without an arm is of no item")
 }
