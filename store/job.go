@@ -155,7 +155,10 @@ func (tx *Tx) addJobs() (ids []string, err error) {
 			return nil, err
 		}
 		ids = append(ids, earlier...)
-		id := tx.ID(rand.Text)
+		id := IDOf("job", tx.batch.ID, fmt.Sprint(i)) // which an equal call at once finishes, too
+		if tx.batch.ID == "" {
+			id = tx.ID(rand.Text)
+		}
 		ids = append(ids, id)
 		tx.Put(tasks.Record(task{ID: id, Job: *job}, Once))
 		if job.Leave != "" {

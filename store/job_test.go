@@ -880,3 +880,33 @@ func TestAJobDatesTheKey(t *testing.T) {
 		assert.True(t, want.Equal(key.Value.Since), key.Value.Since)
 	}
 }
+
+// Of two equal calls at once, the second finds that the first has begun, and finishes its job.
+func TestAJobThatAnEqualCallBegins(t *testing.T) {
+	seen := evidence.Observation{
+		ID: "1", Cell: evidence.Cell{Kind: "arm", Item: "i", Name: "a"}, Reward: 1, Weight: 1,
+		At: start,
+	}
+	reset := func(st store.Store) error {
+		return store.Do(ctx, st, func(tx *store.Tx) error {
+			tx.Add(store.Batch{ID: "reset"})
+			tx.Start(store.Job{Reset: []store.Selection{{Kind: "arm"}}})
+			return nil
+		})
+	}
+	first := newScripted(t)
+	first.script[2] = func(func() error) error { return errBroken }
+	second := &scripted{Store: first.Store, script: map[int]func(func() error) error{
+		1: func(commit func() error) error {
+			require.ErrorIs(t, reset(first), errBroken)
+			return commit()
+		},
+	}}
+	_, err := first.Store.Commit(ctx, store.Batch{Observations: []evidence.Observation{seen}})
+	require.NoError(t, err)
+	require.NoError(t, reset(second))
+	assert.Zero(t, jobs(t, second))
+	var read store.Snapshot
+	require.NoError(t, first.Store.Read(ctx, &read, []evidence.Cell{seen.Cell}, nil))
+	assert.Empty(t, read.Parts)
+}
