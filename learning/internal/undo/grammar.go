@@ -2,6 +2,7 @@ package undo
 
 import (
 	_ "embed"
+	"math/big"
 	"math/bits"
 	"strings"
 )
@@ -14,10 +15,12 @@ var grammarFile string
 // A grammar is the rules of one language. Rules may name rules, also themselves, and all are kept
 // by number. A text is read by trying each rule at each place once: see reader.
 type grammar struct {
-	// name is the language, for example "en". names has the number of each rule.
-	name  string
-	names map[string]int // the number of each rule
-	rules []rule
+	// name is the language, for example "en". names has the number of each rule, and starts a number,
+	// from 1, of each word that an item may begin with.
+	name   string
+	names  map[string]int
+	starts map[string]int
+	rules  []rule
 }
 
 // A rule is a list of phrases. Those that begin with a fixed word are found by it. others are those
@@ -26,6 +29,9 @@ type rule struct {
 	// byFirst has those that begin with words, by the first word.
 	byFirst map[string][]phrase
 	others  []phrase
+	// first has the bit of each word of starts that a phrase may begin with, and bit 0 if that may be
+	// any word. It spares trying most rules at most words.
+	first big.Int
 }
 
 // A phrase is a sequence of items that follow each other.
@@ -62,7 +68,8 @@ func load(file string) []*grammar {
 		case line == "" || line[0] == '#':
 		case line[0] == '[':
 			g = &grammar{name: strings.Trim(line, "[]"),
-				names: map[string]int{"any": anything, "word": oneWord}, rules: make([]rule, builtin)}
+				names: map[string]int{"any": anything, "word": oneWord}, starts: make(map[string]int),
+				rules: make([]rule, builtin)}
 			all = append(all, g)
 		default:
 			name, phrases, _ := strings.Cut(line, ":")
@@ -71,7 +78,44 @@ func load(file string) []*grammar {
 			}
 		}
 	}
+	for _, g := range all {
+		for g.link() {
+		}
+	}
 	return all
+}
+
+// link finds the words that each rule may begin with, as far as the rules that it begins with are
+// known, and reports whether it found more. An optional item may be left out, so the next one can
+// begin, too.
+func (g *grammar) link() (more bool) {
+	for i := range g.rules {
+		r := &g.rules[i]
+		var first big.Int
+		for word := range r.byFirst {
+			first.SetBit(&first, g.starts[word], 1)
+		}
+		for _, p := range r.others {
+			for _, it := range p {
+				if it.words == nil {
+					first.Or(&first, &g.rules[it.rule].first)
+				}
+				for _, words := range it.words {
+					first.SetBit(&first, g.starts[words[0].exact], 1)
+					first.SetBit(&first, g.starts[words[0].plain], 1)
+				}
+				if !it.optional {
+					break
+				}
+			}
+		}
+		if i == anything || i == oneWord {
+			first.SetBit(&first, 0, 1)
+		}
+		more = more || first.Cmp(&r.first) != 0
+		r.first = first
+	}
+	return more
 }
 
 // number returns the number of a rule, which may be defined later in the file. A rule that is never
@@ -122,6 +166,8 @@ func (g *grammar) add(number int, written string) {
 					for _, exact := range c.words {
 						sequence = append(sequence, word{exact, plain(exact)})
 					}
+					g.start(sequence[0].exact)
+					g.start(sequence[0].plain)
 					it.words = append(it.words, sequence)
 				}
 			}
@@ -142,6 +188,13 @@ func (g *grammar) add(number int, written string) {
 	}
 }
 
+// start gives a word the next number, if it has none.
+func (g *grammar) start(word string) {
+	if g.starts[word] == 0 {
+		g.starts[word] = len(g.starts) + 1
+	}
+}
+
 // A reader finds out which rules of a language a clause follows.
 //
 // It remembers what it found for each rule and place (packrat parsing, Ford 2002), so that the time
@@ -149,7 +202,7 @@ func (g *grammar) add(number int, written string) {
 type reader struct {
 	*grammar
 	clause
-	known []places // where each rule ends that begins at each place, with the bit done
+	known map[int]places // where each rule ends that begins at each place, with the bit done
 }
 
 // readers returns a reader for each clause.
@@ -215,14 +268,18 @@ func (r *reader) ends(number, at int) places {
 	case oneWord:
 		return 1 << (at + 1) & (end<<1 - 1)
 	}
+	if first := &r.rules[number].first; first.Bit(0) == 0 &&
+		(at == len(r.words) || first.Bit(r.starts[r.words[at]]) == 0) {
+		return 0
+	}
+	key := number*(len(r.words)+1) + at
+	if known := r.known[key]; known != 0 {
+		return known &^ done
+	}
 	if r.known == nil {
-		r.known = make([]places, len(r.rules)*(len(r.words)+1))
+		r.known = make(map[int]places)
 	}
-	known := &r.known[number*(len(r.words)+1)+at]
-	if *known != 0 {
-		return *known &^ done
-	}
-	*known = done
+	r.known[key] = done
 	var found places
 	if at < len(r.words) {
 		for _, p := range r.rules[number].byFirst[r.words[at]] {
@@ -232,7 +289,7 @@ func (r *reader) ends(number, at int) places {
 	for _, p := range r.rules[number].others {
 		found |= r.follow(p, at)
 	}
-	*known |= found
+	r.known[key] |= found
 	return found
 }
 
