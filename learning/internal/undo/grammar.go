@@ -188,7 +188,7 @@ func (g *grammar) add(number int, written string) {
 	}
 }
 
-// start gives a word the next number, if it has none.
+// start gives a new word the next number.
 func (g *grammar) start(word string) {
 	if g.starts[word] == 0 {
 		g.starts[word] = len(g.starts) + 1
