@@ -148,6 +148,9 @@ func TestLoadBrokenRows(t *testing.T) {
 	sums := dump.Row{Tally: &dump.Tally{Cell: hash, Mass: 1, Squares: 1, Reward: 1, RewardSquares: 1,
 		Positive: dump.Count{N: 1, Last: 9}}}
 	one := dump.Row{Observation: &dump.Observation{Cell: hash, ID: "1", Reward: 1, Weight: 1, At: 9}}
+	later, both := *one.Observation, *sums.Tally
+	later.At, both.Mass, both.Squares, both.Reward, both.RewardSquares = 10, 2, 2, 2, 2
+	both.Positive = dump.Count{N: 2, Last: 10}
 	kind := dump.Row{Kind: &store.Kind{Name: "note"}}
 	rec := dump.Row{Record: &dump.Record{Kind: "note", ID: "1", Revision: 1, At: 1,
 		Body: []byte("{}")}}
@@ -155,6 +158,7 @@ func TestLoadBrokenRows(t *testing.T) {
 	for name, rows := range map[string][]dump.Row{
 		"sums of no cell":      {sums},
 		"an observation twice": {of, sums, one, one},
+		"its id at two times":  {of, {Tally: &both}, one, {Observation: &later}},
 		"an id twice":          {id, id},
 		"a record twice":       {kind, rec, rec},
 	} {

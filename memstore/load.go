@@ -119,7 +119,7 @@ func (l *loader) row(row *dump.Row) (err error) {
 	case row.Tally != nil:
 		l.tally(row.Tally)
 	case row.Observation != nil:
-		l.observation(*row.Observation)
+		err = l.observation(*row.Observation)
 	case row.ID != nil:
 		err = l.id(row.ID)
 	case row.Lost != nil:
@@ -144,8 +144,11 @@ func (l *loader) tally(d *dump.Tally) {
 
 // observation takes an observation into the history. The sums count it already. If this store
 // keeps less history than the other, the oldest become lost here.
-func (l *loader) observation(e entry) {
+func (l *loader) observation(e entry) error {
 	c, k := l.loaded[e.Cell], l.guess(hashID(e.ID), e.Recorded)
+	if slices.Contains(k.cells, c) {
+		return errors.New("the observation comes twice")
+	}
 	k.cells = append(k.cells, c)
 	e.Cell = text.Hash{}
 	if !l.cfg.NoHistory {
@@ -153,6 +156,7 @@ func (l *loader) observation(e entry) {
 	} else if c.counts(&e) {
 		c.tally(c.origin(&e)).lose(&e)
 	}
+	return nil
 }
 
 // guess returns an id, which becomes known if its own row has not come: it would count again.
