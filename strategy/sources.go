@@ -69,7 +69,7 @@ const (
 )
 
 // apart returns the source under which a cell keeps an observation: see [fair.Apart]. Sources that
-// the step itself adds to a cell are all kept apart.
+// the step itself adds to a cell are all kept apart, and so are all channels.
 func (b *bulkStep) apart(t evidence.Trust, o *evidence.Observation) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

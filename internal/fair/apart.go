@@ -83,7 +83,8 @@ func SourcesOf(parts []evidence.Part) *Sources {
 	return s
 }
 
-// Apart does what [Apart] does for a cell with these sources.
+// Apart returns the source that [Apart] sets for a cell with these sources. It does not limit
+// channels.
 func (s *Sources) Apart(t evidence.Trust, source string) string {
 	return apart(t, s.parts, source, func() bool { return s.names[maphash.String(s.seed, source)] })
 }
