@@ -32,7 +32,7 @@ type Tx struct {
 	batch       Batch
 	jobs        []Job
 	written     index[Ref] // of the batch's records
-	expected    index[Precondition]
+	expected    index[Ref] // of the batch's expectations
 	wantedParts index[evidence.Cell]
 	fault       error // what was added can't be committed
 
@@ -81,9 +81,15 @@ func (tx *Tx) Read(into *Snapshot, cells []evidence.Cell, refs []Ref, queries ..
 	if err := tx.fetch(Wants{cells, refs, queries}, false); err != nil {
 		return err
 	}
+	into.Records = slices.Grow(into.Records, len(refs))
 	for _, ref := range refs {
 		into.Records = append(into.Records, tx.records[ref].value)
 	}
+	parts := 0
+	for _, c := range cells {
+		parts += len(tx.parts[c].value)
+	}
+	into.Parts = slices.Grow(into.Parts, parts)
 	for _, c := range cells {
 		into.Parts = append(into.Parts, tx.parts[c].value...)
 	}
@@ -289,8 +295,12 @@ func (tx *Tx) drop(i int) {
 // was read. It is not needed for records that the step writes.
 func (tx *Tx) Expect(all ...Precondition) {
 	for _, p := range all {
-		if p.Revision = current(p.Revision); tx.expected.add(p) {
+		p.Revision = current(p.Revision)
+		if i := tx.expected.find(p.Ref); i < 0 {
+			tx.expected.add(p.Ref)
 			tx.batch.Expect = append(tx.batch.Expect, p)
+		} else if tx.batch.Expect[i] != p {
+			tx.fail(errTwoRevisions)
 		}
 	}
 }
