@@ -28,7 +28,7 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{34_000, 37_956}},
+	{"library: code lines", budget{34_000, 37_966}},
 	{"library: code for 100 lines of comments", budget{400, 400}},
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
