@@ -113,7 +113,7 @@ type Choosing struct {
 	// It is called by [New], and for each tenant. nil: the learner draws. The
 	// context of a Chooser ends with Budget.Time. Then Tuning.Strategy.Default answers, or Model, and
 	// Plan.LeftOut has the arm. A Chooser that returns later is ignored. While 64 such calls have not
-	// returned, it is not called. So it is with Similarity and [Arm].Brief.
+	// returned, it is not called. The same limit holds for Similarity and [Arm].Brief.
 	Choose func(context.Context, *strategy.Learner) (Chooser, error)
 	// ByText has the arm of an event without an Item chosen by what its text is like: the item is the
 	// text's cell, which [Agent.Sweep] makes of the events that come. Texts are compared by

@@ -57,7 +57,8 @@ type Measured struct {
 	Outcomes float64 `json:"outcomes"`
 	Success  float64 `json:"success"`
 	// Answers counts all answers. Domains and arms have no count, because an answer without an
-	// outcome is counted by its day alone.
+	// outcome is counted by its day alone. Answers and the means below are 0 in Gain.Alone: without
+	// a control group only outcomes are counted.
 	Answers float64 `json:"answers"`
 	// Calls, Cost and Seconds are means of an answer: of calls of the model, of the cost by the arms'
 	// prices, and of the time that the model took.

@@ -7,7 +7,7 @@
 // the choice with its outcome: a value in [-1, 1], which becomes a reward in [0, 1] and is weighed
 // by its confidence. Without evidence, arms are chosen in the shares of their weights. The values
 // of an arm's parameters are learned in the same way. Rewards between 0 and 1 that vary little are
-// more evidence than a yes or no, and count for more than one outcome.
+// more evidence than a yes or no, so each counts as several outcomes.
 //
 // A segment is a category and a context (elsewhere called the context of a bandit), such as the
 // kind of a task and the kind of a session. Within a segment there are items, and a [Pooling] sets
@@ -16,8 +16,7 @@
 // Within a session an item keeps the arm that was chosen first. A [Choice] has all that is needed
 // to credit it later. Each choice is also kept in the record of an answer, an answer.Answer. So an
 // outcome that comes a day later, also after a restart, finds it by session and item: see
-// [Learner.Find] in find.go. It counts like any other: see [Learner.Observe] in outcome.go, and
-// credit.go for the step that counts it. Limits on people apply when beliefs are read: see
+// [Learner.Find]. It counts like any other: see [Learner.Observe] and [Learner.CreditIn]. Limits on people apply when beliefs are read: see
 // evidence.Trust. Choices whose outcome never comes expire: see [Silence]. Evidence fades with
 // Config.HalfLife. Changes of the arms that are in use are found: see Config.IgnoreChanges.
 //

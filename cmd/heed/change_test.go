@@ -61,7 +61,7 @@ func TestReset(t *testing.T) {
 	for _, more := range [][]string{{}, {"--reason", "x"}} {
 		assertFails(t, call{args: reset(append([]string{"reset", "correction"}, more...)...)}.run(t),
 			misuse, "This forgets 53 reports in correction / code_review, correction / interactive. "+
-				"Nothing was changed: say --yes if you want it")
+				"Nothing was changed: say --yes and --reason if you want it")
 	}
 	require.Equal(t, 60, outcomes(t, db))
 

@@ -174,8 +174,8 @@ func (c *change) confirm(s *session, format string, args ...any) error {
 	case !s.Now.IsZero():
 		return &usageError{"a change happens now: leave out --now and HEED_NOW"}
 	case !c.Yes:
-		return &usageError{string(say(format, args...)) + ". Nothing was changed: say --yes if you " +
-			"want it"}
+		return &usageError{string(say(format, args...)) + ". Nothing was changed: say --yes and " +
+			"--reason if you want it"}
 	case c.Reason == "":
 		return &usageError{"the audit needs a reason: give one with --reason"}
 	}

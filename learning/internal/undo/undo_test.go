@@ -61,10 +61,11 @@ func TestCorpora(t *testing.T) {
 		"third.json":      {80, 79, 96, 0},
 		"fourth.json":     {80, 71, 96, 0},
 		"fifth_open.json": {48, 47, 48, 0},
-		"fifth_held.json": {48, 44, 48, 1},
+		"fifth_held.json": {48, 44, 48, 0},
 		"coding.json":     {16, 16, 40, 0},
 	} {
 		commands, found, others, mistaken := score(t, "testdata/"+file)
+		t.Logf("%s: found %d of %d, and took %d of %d others for one", file, found, commands, mistaken, others)
 		assert.Equal(t, []int{want.commands, want.others}, []int{commands, others}, file)
 		assert.GreaterOrEqual(t, found, want.found, file)
 		assert.LessOrEqual(t, mistaken, want.mistaken, file)
