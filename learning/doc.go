@@ -34,8 +34,8 @@
 // An answer is a record of package answer, with all statements about it: judgements, reported
 // outcomes, an undo, the outcome of an [Expectation], being ignored, and silence ([Module.Sweep]).
 // The signals that count follow from the statements, so the order in which they came does not
-// matter. At most one implicit signal counts for each heuristic that answered. docs/trust.md
-// has the rules. Only an answer that was shown earns an implicit signal.
+// matter. At most one implicit signal counts for each heuristic that answered. docs/trust.md has
+// the rules. Only an answer that was shown earns an implicit signal.
 //
 // Judgements need no fire, and can come as long as the store keeps the answer. The last judgement
 // of a person on an answer, on one channel, replaces the one before, which then does not count at

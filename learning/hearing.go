@@ -51,8 +51,8 @@ func (e *Message) known() string {
 // Hear interprets what a message shows about earlier answers, and returns what it counted. It may
 // show the outcome of an expectation, take back answers of its session or to its person, or show
 // that answers on its stream were ignored; a message of thanks does not. An answer takes one of the
-// three from a message at most, and counts one implicit signal at most: docs/trust.md
-// has the rules. Call Hear before the answers to the message itself fire.
+// three from a message at most, and counts one implicit signal at most: docs/trust.md has the
+// rules. Call Hear before the answers to the message itself fire.
 //
 // Hear reads only the open answers that wait for a phrase of the text, or that were shown in its
 // session, to its person or on its stream. All that the message means is one commit. If the

@@ -18,8 +18,9 @@ import (
 
 // Judge counts what a person states about an answer. It replaces what the person stated before on
 // the same channel about the same target, or about the whole answer; a value of 0 withdraws it. A
-// judgement sets aside contrary signals that were only observed: docs/trust.md has the rules. The answer and the confidence change in one commit. An event that has no answer yet
-// gets a record with the judgement, which counts for the heuristic at once.
+// judgement sets aside contrary signals that were only observed: docs/trust.md has the rules. The
+// answer and the confidence change in one commit. An event that has no answer yet gets a record
+// with the judgement, which counts for the heuristic at once.
 //
 // The same judgement again counts once: [Change].Limits has "duplicate". An
 // earlier judgement that arrives late has "outdated". The record of the answer is kept for 30 days

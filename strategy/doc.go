@@ -16,9 +16,10 @@
 // Within a session an item keeps the arm that was chosen first. A [Choice] has all that is needed
 // to credit it later. Each choice is also kept in the record of an answer, an answer.Answer. So an
 // outcome that comes a day later, also after a restart, finds it by session and item: see
-// [Learner.Find]. It counts like any other: see [Learner.Observe] and [Learner.CreditIn]. Limits on people apply when beliefs are read: see
-// evidence.Trust. Choices whose outcome never comes expire: see [Silence]. Evidence fades with
-// Config.HalfLife. Changes of the arms that are in use are found: see Config.IgnoreChanges.
+// [Learner.Find]. It counts like any other: see [Learner.Observe] and [Learner.CreditIn]. Limits on
+// people apply when beliefs are read: see evidence.Trust. Choices whose outcome never comes expire:
+// see [Silence]. Evidence fades with Config.HalfLife. Changes of the arms that are in use are
+// found: see Config.IgnoreChanges.
 //
 // A host that keeps more in the same commit uses store.Do with the methods that end in "In", such
 // as [Learner.SelectIn] and [Learner.ObserveIn]. [Learner.CreditIn] credits an arm with what the

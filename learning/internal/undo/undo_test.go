@@ -65,7 +65,8 @@ func TestCorpora(t *testing.T) {
 		"coding.json":     {16, 16, 40, 0},
 	} {
 		commands, found, others, mistaken := score(t, "testdata/"+file)
-		t.Logf("%s: found %d of %d, and took %d of %d others for one", file, found, commands, mistaken, others)
+		t.Logf("%s: found %d of %d, and took %d of %d others for one", file, found, commands,
+			mistaken, others)
 		assert.Equal(t, []int{want.commands, want.others}, []int{commands, others}, file)
 		assert.GreaterOrEqual(t, found, want.found, file)
 		assert.LessOrEqual(t, mistaken, want.mistaken, file)
