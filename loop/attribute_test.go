@@ -109,5 +109,5 @@ func TestAnAttributedOutcomeOfAnItem(t *testing.T) {
 	plain := newWorld(t, loop.Config{})
 	plain.answer(loop.Event{Text: full, Item: "i", Session: "s"})
 	_, err = plain.Attribute(ctx, "", "s", o)
-	require.ErrorIs(t, err, loop.ErrNoAnswer, "an answer without an arm is of no item")
+	require.ErrorIs(t, err, loop.ErrNoAnswer, "an answer without an arm has no item")
 }

@@ -95,8 +95,9 @@ type Reaction struct {
 	Person string
 	// Channel is how the reaction is known. "" means "user_explicit". Use another name for what is
 	// less sure than a thumb, for example "copied", because channels can be weighed. The names
-	// "outcome", "agreement", "silence" and those with "implicit_" are heed's. Use few names: of one
-	// person, the 17th of an item and all later ones count as one channel, "heed:others".
+	// "outcome", "agreement", "silence" and those with "implicit_" are heed's. Use few names, because
+	// an arm of an item keeps 16 channels of a person apart. Later channels count together, as
+	// "heed:others".
 	Channel string
 	// Target is the part of the answer that is meant. "" means all of it.
 	Target answer.Target

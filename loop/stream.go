@@ -120,8 +120,8 @@ func (p *pipe) fault(closing bool) error {
 	return p.failed
 }
 
-// show gives the host an answer that is ready, in the place of pieces of another one if restart is
-// true.
+// show gives the host an answer that is ready. If restart is true, the answer replaces pieces of
+// another one.
 func (a *Agent) show(ctx context.Context, p *Plan, restart bool) error {
 	ctx, cancel := context.WithTimeout(ctx, a.decider.Config().Timeout)
 	defer cancel()

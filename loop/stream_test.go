@@ -89,8 +89,8 @@ func TestAnAnswerComesInPieces(t *testing.T) {
 	}
 }
 
-// Two deliveries of one event are answered at once. The later one is shown the answer that is
-// stored in the place of what its own model wrote.
+// Two deliveries of one event are answered at once. The later delivery is shown the stored answer,
+// and not what its model wrote.
 func TestAnotherDeliveryAnswersFirst(t *testing.T) {
 	model := &stutterer{
 		pieces: []string{"Restart ", "it."}, late: make(chan struct{}), wrote: make(chan struct{}),

@@ -103,8 +103,8 @@ func TestAnExpungedSourceBeginsAgain(t *testing.T) {
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
 }
 
-// A commit that is refused leaves the loss of an observation as it was, and so does a dump, because
-// the loss belongs to the source.
+// A commit that is refused leaves the loss of an observation as it was. A dump keeps it as well,
+// because the loss belongs to the source.
 func TestTheLossOfASource(t *testing.T) {
 	cfg := memstore.Config{Retention: store.Retention{HistoryPerCell: 1}, Now: newClock().time}
 	st := newStore(t, cfg, notes)

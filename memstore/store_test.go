@@ -481,7 +481,7 @@ func TestASweepEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A store that has nothing any more is empty: it can be loaded.
+// A store that lost all its contents is empty, so a dump can be loaded into it.
 func TestAStoreThatIsEmptyAgain(t *testing.T) {
 	_, file := full(t)
 	clock := newClock()

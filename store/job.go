@@ -155,7 +155,7 @@ func (tx *Tx) addJobs() (ids []string, err error) {
 			return nil, err
 		}
 		ids = append(ids, earlier...)
-		id := IDOf("job", tx.batch.ID, fmt.Sprint(i)) // which an equal call at once finishes, too
+		id := IDOf("job", tx.batch.ID, fmt.Sprint(i)) // an equal call at once finishes the same job
 		if tx.batch.ID == "" {
 			id = tx.ID(rand.Text)
 		}

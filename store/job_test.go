@@ -261,8 +261,8 @@ func TestAJobGivesUp(t *testing.T) {
 	})
 }
 
-// A job that gets on between its conflicts does not give up, however many there are, but it ends
-// with its context.
+// A job that progresses between conflicts does not give up, however many conflicts there are, but
+// it ends with its context.
 func TestAJobThatGetsOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newScripted(t)
@@ -376,9 +376,9 @@ func TestLeavingTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// TestLeavingTakesNothingNew if another job has taken out the tenant since the job listed its
-// cells, and the tenant is back. The first job of this test is cut off after it began. The second
-// one has listed the cells when the first one ends.
+// TestLeavingTakesNothingNew if another job has removed the tenant since the job listed its cells,
+// and the tenant is back. The first job of this test is cut off after it began. The second one has
+// listed the cells when the first one ends.
 func TestLeavingTakesNothingNew(t *testing.T) {
 	st, leave := newScripted(t), store.Job{Leave: "acme", At: start}
 	acme, err := store.Tenant(st.Store, "acme")
@@ -649,9 +649,9 @@ func steps(t *testing.T, job store.Job, content store.Batch) int {
 	return whole.commits - 2
 }
 
-// A step of a job changes at most 500 keys, of which ten are the job's own. A record has one, and
-// one for each key that it gains or loses. A cell has one, two for each of its sums, and one for
-// each observation in a history that goes.
+// A step of a job changes at most 500 keys, and ten of them are for the job's record and versions.
+// A record counts as one key, and one for each key that it gains or loses. A cell has one, two for
+// each of its sums, and one for each observation in a history that goes.
 func TestAStepIsBounded(t *testing.T) {
 	records := func(n int, of func(i int) store.Record) (b store.Batch) {
 		for i := range n {
@@ -766,8 +766,8 @@ func TestForgetTwoOfOneRecord(t *testing.T) {
 	assert.Equal(t, 3, st.commits)
 }
 
-// What a job does to cells: those that it names alone, and a tenant that leaves has none, not even
-// one without evidence whose name is somebody's.
+// A job changes only the cells that it names. A tenant that leaves keeps no cell, not even a cell
+// without evidence that has a person's name.
 func TestWhatJobsDoToCells(t *testing.T) {
 	half := map[string]evidence.Policy{"arm": {HalfLife: time.Hour}}
 	arm := func(item string) evidence.Cell { return evidence.Cell{Kind: "arm", Item: item} }

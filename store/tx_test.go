@@ -748,7 +748,7 @@ func TestWithin(t *testing.T) {
 	assert.Equal(t, "drawn", tx.ID(func() string { return "drawn" }), "also outside of a step")
 }
 
-// Every field of a batch that a step adds comes to the store.
+// Every field of a batch that a step adds reaches the store.
 func TestAStepAddsAWholeBatch(t *testing.T) {
 	added := store.Batch{
 		ID: "id", Policies: map[string]evidence.Policy{"cell": {}},

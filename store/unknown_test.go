@@ -108,8 +108,8 @@ func TestALostReplyThatCantBeResolved(t *testing.T) {
 	assert.EqualValues(t, 1, observations(t, st))
 }
 
-// A record that another writer wrote in the same way does not show that a commit took effect which
-// was to remove another record.
+// If a commit was to remove another record as well, a record that another writer wrote in the same
+// way does not show that the commit took effect.
 func TestALostCommitThatWasToRemove(t *testing.T) {
 	st := newScripted(t)
 	put(t, st.Store, number{"b", 1})

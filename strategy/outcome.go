@@ -36,8 +36,8 @@ type Outcome struct {
 	// count as one outcome. 0 means 1, all of it.
 	Share float64
 	// Channel and Source are how the outcome is known, and who caused it: see [evidence.Observation].
-	// Both may be empty. Use few channels: of one source, an arm of an item keeps 16 apart, and
-	// further ones as one channel, "heed:others".
+	// Both may be empty. Use few channels, because an arm of an item keeps 16 of a source apart.
+	// Later channels count together, as "heed:others".
 	Channel string
 	Source  string
 	// At is when it came about: no earlier than the choice less [evidence.MaxSkew]. The zero

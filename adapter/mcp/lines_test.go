@@ -30,7 +30,7 @@ func byLines(t *testing.T) (*io.PipeWriter, *io.PipeReader, *sdk.ServerSession) 
 	return toServer, fromServer, served
 }
 
-// The official client goes on, before and after lines that are not messages.
+// The official client continues before and after lines that are not messages.
 func TestABadLineEndsNothing(t *testing.T) {
 	toServer, fromServer, served := byLines(t)
 	bad := func() {

@@ -16,7 +16,7 @@ const MostParts = 4096
 const places = 1024
 
 // MostChannels is how many channels of one source a cell keeps apart, and OtherChannels the name
-// that the further ones share: see [Apart].
+// that further channels share: see [Apart].
 const (
 	MostChannels  = 16
 	OtherChannels = "heed:others"
@@ -43,8 +43,8 @@ func Apart(t evidence.Trust, parts []evidence.Part, o *evidence.Observation) {
 	}
 }
 
-// Full reports whether a cell with these parts may not keep what comes from this source under the
-// origin that it has: see [Apart].
+// Full reports whether a cell with these parts may have to change the source or the channel of an
+// observation from this source: see [Apart].
 func Full(parts []evidence.Part, source string) bool {
 	return len(parts) >= MostParts || len(channelsOf(parts, source)) >= MostChannels
 }

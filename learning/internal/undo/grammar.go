@@ -15,8 +15,8 @@ var grammarFile string
 // A grammar is the rules of one language. Rules may name rules, also themselves, and all are kept
 // by number. A text is read by trying each rule at each place once: see reader.
 type grammar struct {
-	// name is the language, for example "en". names has the number of each rule, and starts a number,
-	// from 1, of each word that an item may begin with.
+	// name is the language, for example "en". names numbers the rules, and starts numbers the words
+	// that an item may begin with, from 1.
 	name   string
 	names  map[string]int
 	starts map[string]int
@@ -30,7 +30,7 @@ type rule struct {
 	byFirst map[string][]phrase
 	others  []phrase
 	// first has the bit of each word of starts that a phrase may begin with, and bit 0 if that may be
-	// any word. It spares trying most rules at most words.
+	// any word. Because of it, few rules are tried at a word.
 	first big.Int
 }
 

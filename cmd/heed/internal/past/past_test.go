@@ -129,8 +129,8 @@ func TestALogOfAllArms(t *testing.T) {
 	assert.Equal(t, 3, n)
 }
 
-// A cell that holds JSON is looked into for a question or an answer, and is otherwise a text. A
-// text in quotes is without them.
+// In a cell that holds JSON, the import looks for a question or an answer, and otherwise takes the
+// cell as text. A text in quotes is without them.
 func TestCellsThatHoldJSON(t *testing.T) {
 	m := past.Mapping{Fields: map[string]string{"text": "q", "session": "s", "cost": "c"}}
 	cell := func(text string) string { return `"` + strings.ReplaceAll(text, `"`, `""`) + `"` }
