@@ -118,7 +118,7 @@ type lifeline struct {
 	outages []outage
 	last    error // the latest failure
 	// After a slow failed try, calls fail at once for as long as it took, so that they do not wait as
-	// well.
+	// well. A sweep may fail after an hour, so that is storeTimeout at most.
 	took  time.Duration
 	ended time.Time
 }
@@ -154,7 +154,7 @@ func (l *lifeline) Declare(ctx context.Context, kinds ...store.Kind) error {
 			kinds[i].Limits = limits
 		}
 	}
-	return l.Store.Declare(ctx, kinds...)
+	return l.try(ctx, committing, func() error { return l.Store.Declare(ctx, kinds...) })
 }
 
 // Commit implements [store.Store].
@@ -286,7 +286,7 @@ func (l *lifeline) missed(ctx context.Context, what int, err error, began time.T
 	ended := time.Now() //nolint:forbidigo // a store hangs in real time
 	l.mu.Lock()
 	before := l.failing
-	l.failing[what], l.last, l.took, l.ended = true, err, ended.Sub(began), ended
+	l.failing[what], l.last, l.took, l.ended = true, err, min(ended.Sub(began), storeTimeout), ended
 	if before == [2]bool{} {
 		l.outages = append(l.outages, outage{since: l.now()})
 		l.outages = l.outages[max(len(l.outages)-mostOutages, 0):]

@@ -42,7 +42,8 @@ const noticed = 5 * time.Minute
 // itself. What the tenant's agents commit after that fails with [store.ErrLeft], also for
 // an event that was asked before. Then call Tenant again, if the tenant has come back.
 //
-// A name that store.Tenant refuses is a [*heed.InputError]. It is safe for concurrent use.
+// A name that store.Tenant refuses is a [*heed.InputError]. A store that can't be reached is
+// [heed.ErrUnavailable]. It is safe for concurrent use.
 func (a *Agent) Tenant(ctx context.Context, tenant string) (*Agent, error) {
 	root := a.top()
 	if tenant == "" {
@@ -76,7 +77,7 @@ func (a *Agent) make(ctx context.Context, tenant string) (*Agent, error) {
 		}
 	}
 	own := &active{Store: view, root: a, tenant: tenant}
-	if err := own.begin(ctx); err != nil {
+	if err := a.lifeline.try(ctx, committing, func() error { return own.begin(ctx) }); err != nil {
 		return nil, err
 	}
 	cfg.Store, cfg.DB = own, nil

@@ -451,6 +451,8 @@ func TestATenantWithoutTheStore(t *testing.T) {
 		assert.Equal(t, "Look at the logs.", a.Text)
 		require.NotNil(t, a.Degraded)
 		assert.Equal(t, !frozen, a.Plan.Command)
+		_, err = root.Tenant(ctx, "a new one")
+		require.ErrorIs(t, err, heed.ErrUnavailable)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		sea := &tide{Store: new(memstore.Store)}

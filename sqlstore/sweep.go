@@ -343,7 +343,8 @@ func (w *sweep) withTenants(declared []store.Kind) (all []store.Kind, err error)
 	const most = 1000 // kinds; each takes a lookup in an index
 	done := &w.store.swept
 	done.mu.Lock()
-	defer done.mu.Unlock()
+	name := done.kind
+	done.mu.Unlock() // another sweep may wait for it with the connection that this one waits for
 	byName := make(map[string]store.Kind, len(declared))
 	for _, k := range declared {
 		byName[k.Name] = k
@@ -351,9 +352,9 @@ func (w *sweep) withTenants(declared []store.Kind) (all []store.Kind, err error)
 	all = declared
 	err = w.store.db.read(w.ctx, func(t *tx) error {
 		for range most {
-			var name string
-			err := t.one(nextKind, []any{done.kind}, &name)
-			if done.kind = name; errors.Is(err, heed.ErrNotFound) {
+			err := t.one(nextKind, []any{name}, &name)
+			if errors.Is(err, heed.ErrNotFound) {
+				name = ""
 				return nil
 			}
 			if err != nil {
@@ -367,6 +368,9 @@ func (w *sweep) withTenants(declared []store.Kind) (all []store.Kind, err error)
 		}
 		return nil
 	})
+	done.mu.Lock()
+	defer done.mu.Unlock()
+	done.kind = name
 	return all, err
 }
 

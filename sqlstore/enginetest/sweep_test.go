@@ -1,11 +1,13 @@
 package enginetest_test
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -214,5 +216,26 @@ func TestSweepsRemoveUnusedCells(t *testing.T) {
 		assert.Equal(t, 2250, left[3], "%v", left)
 		assert.Greater(t, left[1], left[2], "%v", left)
 		assert.Equal(t, 2250, left[4], "%v", left)
+	})
+}
+
+// Sweeps at the same time do not wait for each other for good if the host's handle has only one
+// connection.
+func TestSweepsOfOneConnection(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		handle := at.handle(t)
+		handle.SetMaxOpenConns(1)
+		st, err := sqlstore.Open(ctx, handle, at.dialect)
+		require.NoError(t, err)
+		limited, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for i := 0; i < 20 && assert.NoError(t, st.Sweep(limited, time.Time{})); i++ {
+				}
+			})
+		}
+		all.Wait()
 	})
 }
