@@ -26,19 +26,6 @@ type Approach struct {
 	Phrases []string
 }
 
-// validate reports all faults of an approach.
-func (a *Approach) validate() error {
-	var found valid.Faults
-	found.Check(valid.Names(maxID, "", a.Name) == nil && IDOf(a.Name) != idPrefix, "Name", a.Name,
-		fmt.Sprintf("must have a word, and at most %d bytes", maxID))
-	found.Check(len(a.Phrases) > 0, "Phrases", a.Phrases, "must not be empty")
-	for i, phrase := range a.Phrases {
-		plain := len(compilePhrase(phrase)) > 0 && !strings.ContainsAny(phrase, "?!")
-		found.Check(plain, fmt.Sprintf("Phrases[%d]", i), phrase, "must have a word, and no ? or !")
-	}
-	return found.Err()
-}
-
 const (
 	// gapMark stands in a phrase for a wide gap.
 	gapMark  = "..."
@@ -62,16 +49,24 @@ type word struct {
 	gap    int      // how many other words may be before it
 }
 
-// compile prepares approaches for matching, once for each recorder.
-func compile(approaches []Approach) []compiled {
+// compile prepares approaches for matching, or reports all their faults.
+func compile(approaches []Approach) ([]compiled, error) {
+	var found valid.Faults
 	all := make([]compiled, len(approaches))
 	for i, a := range approaches {
 		all[i].id, all[i].name = IDOf(a.Name), a.Name
-		for _, phrase := range a.Phrases {
-			all[i].phrases = append(all[i].phrases, compilePhrase(phrase))
+		field := fmt.Sprintf("Approaches[%d].", i)
+		found.Check(valid.Names(maxID, "", a.Name) == nil && all[i].id != idPrefix, field+"Name",
+			a.Name, fmt.Sprintf("must have a word, and at most %d bytes", maxID))
+		found.Check(len(a.Phrases) > 0, field+"Phrases", a.Phrases, "must not be empty")
+		for j, phrase := range a.Phrases {
+			words := compilePhrase(phrase)
+			found.Check(len(words) > 0 && !strings.ContainsAny(phrase, "?!"),
+				fmt.Sprintf("%sPhrases[%d]", field, j), phrase, "must have a word, and no ? or !")
+			all[i].phrases = append(all[i].phrases, words)
 		}
 	}
-	return all
+	return all, found.Err()
 }
 
 // compilePhrase divides a phrase into its words, each with the gap before it.

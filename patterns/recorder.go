@@ -71,7 +71,8 @@ func open(
 	agree func(st store.Store, now time.Time, own settings.Component) error,
 ) (*Recorder, error) {
 	c := cfg.withDefaults()
-	if err := c.validate(); err != nil {
+	approaches, err := compile(c.Approaches)
+	if err = errors.Join(c.validate(), err); err != nil {
 		return nil, err
 	}
 	k := kindsOf(c.Name)
@@ -81,7 +82,7 @@ func open(
 		k.errors.Kind, store.Audit)...); err != nil {
 		return nil, err
 	}
-	cfg.Name = c.Name
+	cfg.Name, cfg.Approaches = c.Name, c.Approaches
 	if err := agree(c.Store, c.Now(), cfg.component()); err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func open(
 		return nil, err
 	}
 	return &Recorder{
-		cfg: cfg, kinds: k, refused: text.NewMemo[bool](100), approaches: compile(cfg.Approaches),
+		cfg: cfg, kinds: k, refused: text.NewMemo[bool](100), approaches: approaches,
 		watch: watch.New(cfg.Observer, componentOf+cfg.Name, cfg.Now),
 		policies: map[string]evidence.Policy{
 			k.patternCells:   {HalfLife: cfg.HalfLife, ByOrigin: true},
