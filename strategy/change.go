@@ -253,7 +253,10 @@ func (l *Learner) changed(all []recent, item string, arm int, now evidence.Insta
 	kept, limited := l.keptOf(all, now)
 	all = slices.DeleteFunc(all, func(o recent) bool { return o.arm != arm })
 	own := slices.DeleteFunc(slices.Clone(all), func(o recent) bool { return o.item != item })
-	tests := []change{{item, false, arm, own, 0, kept}, {"", true, arm, all, 0, kept}}
+	tests := []change{
+		{item: item, arm: arm, outcomes: own, kept: kept},
+		{all: true, arm: arm, outcomes: all, kept: kept},
+	}
 	// If all outcomes are of this item, the segment's test would repeat the item's.
 	if len(own) == len(all) {
 		tests = tests[:1]

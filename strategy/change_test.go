@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -445,5 +446,82 @@ func TestAChangeAmongFewOutcomes(t *testing.T) {
 	for n := range 3 {
 		_, found = strategy.FindChange(1, halves(10, 0, 1)[9:9+n])
 		assert.False(t, found, "%d outcomes", n)
+	}
+}
+
+// restarts counts the restarts in the audit of a store.
+func restarts(t *testing.T, st store.Store) (n int) {
+	for _, e := range audited(t, st) {
+		if e.Action == "strategy.restart" {
+			n++
+		}
+	}
+	return n
+}
+
+// Two people are believed as they are, also if an instrument reports, too.
+func TestTwoPeopleAndAnInstrumentMayChangeAnArm(t *testing.T) {
+	c := &clock{}
+	st := newStore(t, c.Now)
+	l := newLearner(t, strategy.Config{
+		Store: st, Now: c.Now, Arms: plain("a", "b"),
+		Trust: evidence.Trust{Instruments: []string{"ci"}},
+	})
+	for n := range 100 {
+		c.Advance(time.Minute)
+		who, value := []string{"ann", "bob", "ci"}[n%3], 1.
+		if n >= 60 {
+			who, value = "ann", -1
+		}
+		_, err := l.Observe(ctx, strategy.Outcome{
+			Choice: choose(t, l, strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}}),
+			Value:  value, Confidence: 1, Source: who,
+		})
+		require.NoError(t, err)
+	}
+	assert.NotZero(t, restarts(t, st))
+}
+
+// The evidence of an arm that is no longer configured stays as it is when others begin again.
+func TestAChangeLeavesArmsThatAreGone(t *testing.T) {
+	c := &clock{}
+	cfg := withFixtures(t, strategy.Config{
+		Store: newStore(t, c.Now), Now: c.Now, Arms: plain("a", "gone"),
+	})
+	try(t, newLearner(t, cfg), strategy.Query{Item: "i"}, "gone", 1)
+	cfg.Arms = plain("a", "b")
+	l := newLearner(t, cfg)
+	for n := range 70 {
+		c.Advance(time.Minute)
+		try(t, l, strategy.Query{Item: "i"}, "a", float64(1-n/50*2))
+	}
+	require.NotZero(t, restarts(t, cfg.Store))
+	assert.Contains(t, fmt.Sprint(kept(t, cfg.Store, strategy.Query{}, "arm")), "gone")
+}
+
+// An arm that is chosen by the vectors of requests gets other requests in time, so that its rewards
+// may change although the arm has not.
+func TestRequestsOfAVectorAreNoChange(t *testing.T) {
+	for weight, want := range map[float64]bool{0.5: true, 0.6: false} {
+		c := &clock{}
+		st := newStore(t, c.Now)
+		l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a", "b")})
+		for n := range 70 {
+			c.Advance(time.Minute)
+			q := strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}}
+			r := choose(t, l, q).Record()
+			r.Linear = &answer.Linear{Weight: weight}
+			credit(t, l, strategy.ChoiceOf(r), float64(1-n/50*2))
+		}
+		assert.Equal(t, want, restarts(t, st) > 0, "%v", weight)
+	}
+}
+
+// A process looks at its last 1,024 outcomes of a segment, and keeps a quarter more at most.
+func TestTheWindowOfAChange(t *testing.T) {
+	for _, n := range []int{10, 1024, 1025, 1280, 1281, 5000} {
+		kept, looked := strategy.Window(n)
+		assert.Equal(t, min(n, 1024), looked)
+		assert.LessOrEqual(t, kept, 1280)
 	}
 }

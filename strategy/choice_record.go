@@ -55,8 +55,9 @@ func (r *Result) statement() answer.Statement {
 		How: answers.Outcome, ID: r.ID, By: r.Source, Named: r.Source != "", Channel: r.Channel,
 		Value: r.Value, Sure: r.Confidence, At: r.At,
 	}
-	if r.Cost != 0 || r.Latency != 0 || r.Tokens != 0 {
-		s.Spent = &answer.Spent{Cost: r.Cost, Latency: r.Latency, Tokens: r.Tokens}
+	spent := answer.Spent{Cost: r.Cost, Latency: r.Latency, Tokens: r.Tokens}
+	if spent != (answer.Spent{}) {
+		s.Spent = &spent
 	}
 	return s
 }

@@ -236,3 +236,28 @@ func TestChoiceIDsAreWrittenAsUUIDs(t *testing.T) {
 		assert.Error(t, new(strategy.ChoiceID).UnmarshalText([]byte(bad)), strconv.Quote(bad))
 	}
 }
+
+// The only permitted arm is chosen for certain, also if it has a bonus.
+func TestTheOnlyArmIsCertain(t *testing.T) {
+	for _, bonus := range []float64{0, 0.1} {
+		l := newLearner(t, strategy.Config{Exploration: strategy.Exploration{Bonus: bonus}})
+		c := choose(t, l, strategy.Query{Arms: []strategy.ArmID{"b"}})
+		assert.Equal(t, 1., c.Propensity())
+	}
+}
+
+// A parameter with a single value makes no draw, so that adding one does not change other choices.
+func TestASingleValueMakesNoDraw(t *testing.T) {
+	several := strategy.Parameter{Name: "n", Values: []string{"1", "2", "3"}}
+	single := strategy.Parameter{Name: "only", Values: []string{"x"}}
+	of := func(parameters ...strategy.Parameter) (values []string) {
+		l := newLearner(t, strategy.Config{
+			Arms: []strategy.Arm{{ID: "a", Parameters: parameters}},
+		})
+		for n := range 20 {
+			values = append(values, choose(t, l, strategy.Query{Session: fmt.Sprint(n)}).Parameter("n"))
+		}
+		return values
+	}
+	assert.Equal(t, of(several), of(single, several))
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/heedhq/heed/internal/fair"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -585,4 +586,41 @@ func TestCreditWantsOfOtherChoices(t *testing.T) {
 		{Learner: "own", Category: strings.Repeat("x", 2000)}} {
 		assert.Equal(t, store.Wants{}, l.CreditWants(&answer.Answer{Choice: c}))
 	}
+}
+
+// A learner that can't look whether the store has an outcome says so, and takes that for no answer.
+func TestAHistoryThatCannotBeReadIsAnError(t *testing.T) {
+	c := &clock{}
+	kept,
+		err := memstore.New(memstore.Config{Now: c.Now, Retention: store.Retention{HistoryPerCell: 3}})
+	require.NoError(t, err)
+	st := &storetest.Failing{Store: kept}
+	h := newHost(t, strategy.Config{Store: st})
+	q := strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}}
+	h.answer("e", q)
+	require.NoError(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
+	for range 4 {
+		try(t, h.Learner, q, "a", 1)
+	}
+	undo := says(answer.Statement{By: "bob", Value: -1, At: start})
+	require.ErrorIs(t, h.about(undo), evidence.ErrForgotten)
+	before := h.read("e")
+	failed := 0
+	storetest.FailEach(func(at int, after bool) bool {
+		var stands *error
+		st.Fail(at, after)
+		err := store.Do(ctx, st, func(tx *store.Tx) (err error) {
+			row := before
+			stands, err = h.CreditIn(tx, &row)
+			return err
+		})
+		if st.Failed() {
+			failed++
+			assert.ErrorIs(t, err, storetest.ErrFailed)
+		} else {
+			assert.ErrorIs(t, *stands, evidence.ErrForgotten)
+		}
+		return st.Failed()
+	})
+	assert.Positive(t, failed)
 }

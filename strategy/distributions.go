@@ -285,12 +285,15 @@ func (l *Learner) survey(ctx context.Context, q Query) (f *found, err error) {
 	}
 	f.settle()
 	priors, err := l.start(ctx, f, false)
+	if err != nil {
+		return f, err
+	}
 	f.arms, f.model = l.cfg.Arms, l.model(priors, f.items)
 	for i := range f.items { // the model does not keep them
 		f.items[i].Arms = fair.PoolVoices(f.voices[i])
 	}
 	f.voices = nil
-	return f, err
+	return f, nil
 }
 
 // loadGiven reads what the items were given, if the pooling gives.

@@ -105,3 +105,19 @@ func ResetItems(l *Learner, q Query) int {
 	s, _ := l.segment(q.Category, q.Context)
 	return len(s.resets)
 }
+
+// Window adds outcomes, and returns how many are kept at the most, and how many a test looks at.
+func Window(n int) (kept, looked int) {
+	s := &segment{}
+	for range n {
+		s.latest.add(&evidence.Observation{Weight: 1}, "", 0, 1)
+		kept = max(kept, len(s.latest.outcomes))
+	}
+	return kept, len(s.due(changeTest{every: 1}, 0))
+}
+
+// Notes returns how many changes of a segment wait for a load that is under way.
+func Notes(l *Learner, q Query) int {
+	s, _ := l.segment(q.Category, q.Context)
+	return len(s.changes)
+}

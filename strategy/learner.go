@@ -97,6 +97,7 @@ func build(cfg Config) (*Learner, error) {
 		priors:   coldStart(cfg.Arms, cfg.Prior),
 		index:    make(map[ArmID]int, len(cfg.Arms)),
 		kinds:    kindsOf(cfg.Name),
+		policies: cfg.kept(kindsOf(cfg.Name)),
 		pending:  answers.Pending(cfg.Name),
 		answers:  answers.View(cfg.Answers),
 		key:      chance.Key{A: seed.Uint64(), B: seed.Uint64()},

@@ -227,3 +227,29 @@ func TestAFullLinearLevelDropsTheLoudest(t *testing.T) {
 	added, _ = m.remember(&sample{id: "other", x: []float32{1, 2}})
 	assert.False(t, added, "it has another number of numbers")
 }
+
+// What a tenant begins with is even-handed: with good and bad exchanged, it is the mirror image.
+func TestATenantBeginsWithoutABias(t *testing.T) {
+	mirrored := func(b evidence.Beta) evidence.Beta { return evidence.Beta{Alpha: b.Beta, Beta: b.Alpha} }
+	for _, own := range []counts{{}, {1, 0}, {3, 20}, {0, 40}, {7, 7}} {
+		level := evidence.Belief{Level: evidence.Beta{Alpha: 90, Beta: 30}, Strength: 20, Doubt: 0.4}
+		got := begin(level, own)
+		level.Level = mirrored(level.Level)
+		other := mirrored(begin(level, counts{own.failures, own.successes}))
+		assert.InDelta(t, got.Alpha, other.Alpha, 1e-9, "%v", own)
+		assert.InDelta(t, got.Beta, other.Beta, 1e-9, "%v", own)
+	}
+}
+
+// The less a tenant's own outcomes are as those of the others, the less it begins with theirs.
+func TestATenantsOwnOutcomesDecideHowItBegins(t *testing.T) {
+	level, before := evidence.Belief{Level: evidence.Beta{Alpha: 80, Beta: 20}, Strength: 30}, 0.
+	for good := range 17 { // of 20
+		b := begin(level, counts{float64(good), float64(20 - good)})
+		assert.Greater(t, b.Alpha+b.Beta, before, "%d of 20", good)
+		before = b.Alpha + b.Beta
+	}
+	for good := 17; good <= 20; good++ {
+		assert.Less(t, begin(level, counts{float64(good), float64(20 - good)}).Alpha, 80.)
+	}
+}

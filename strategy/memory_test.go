@@ -194,3 +194,12 @@ func TestCountsOfResetsAreBounded(t *testing.T) {
 	}
 	assert.LessOrEqual(t, strategy.ResetItems(l, strategy.Query{}), 1)
 }
+
+// Outcomes leave notes for a load that is under way alone.
+func TestOutcomesLeaveNoNotesWithoutALoad(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	for range 5 {
+		try(t, l, strategy.Query{}, "a", 1)
+	}
+	assert.Zero(t, strategy.Notes(l, strategy.Query{}))
+}

@@ -450,3 +450,39 @@ func TestWhatTheHostChoosesInASession(t *testing.T) {
 		last = c
 	}
 }
+
+// A record has what an outcome took, whether that is money, time or tokens alone.
+func TestARecordHasWhatAnOutcomeTook(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	for _, want := range []strategy.Result{{Cost: 2}, {Latency: 3}, {Tokens: 4}} {
+		c := choose(t, l, strategy.Query{})
+		_, err := l.Observe(ctx, strategy.Outcome{
+			Choice: c, Value: 1, Confidence: 1, Cost: want.Cost, Latency: want.Latency,
+			Tokens: want.Tokens,
+		})
+		require.NoError(t, err)
+		want.Value, want.Confidence, want.At = 1, 1, start
+		assert.Equal(t, &want, record(t, l, c.ID).Result)
+	}
+}
+
+// A record keeps the last 17 outcomes of a choice by their times, in whatever order they come.
+func TestARecordLeavesOutTheFirstOutcome(t *testing.T) {
+	for _, earliest := range []int{0, 9, 17} {
+		cfg, c := recording(t, strategy.Config{})
+		l := newLearner(t, cfg)
+		made := choose(t, l, strategy.Query{})
+		c.Advance(time.Hour)
+		for n := range 18 {
+			o := strategy.Outcome{Choice: made, ID: fmt.Sprint(n), Value: 1, Confidence: 1}
+			if n == earliest {
+				o.Value, o.At = -1, start
+			}
+			_, err := l.Observe(ctx, o)
+			require.NoError(t, err)
+		}
+		r := record(t, l, made.ID)
+		assert.Equal(t, 17, r.Reports)
+		assert.Equal(t, 1., r.Mean, "%d came first", earliest)
+	}
+}

@@ -481,7 +481,7 @@ func (l *Learner) drawParameters(s *segment, arm ArmID, rng *chance.Rand) (
 	settings = slices.Grow(settings, len(parameters))
 	for _, p := range parameters {
 		setting := answer.Setting{Name: p.Name, Value: p.Values[0]}
-		if most := -1.; len(p.Values) > 1 {
+		if most := 0.; len(p.Values) > 1 {
 			for i, value := range p.Values {
 				if x := s.found.parameters[at+i].Draw(rng); x > most {
 					setting.Value, most = value, x

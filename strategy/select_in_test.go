@@ -204,3 +204,15 @@ func TestADamagedRecordOfASession(t *testing.T) {
 		require.ErrorIs(t, err, heed.ErrDamaged, damaged)
 	}
 }
+
+// The choice that a step takes over from another process learns from its outcome.
+func TestAChoiceOfAnotherProcessIsCredited(t *testing.T) {
+	cfg := withFixtures(t, strategy.Config{Answers: "host.answer"})
+	q := strategy.Query{Session: "s", Item: "i"}
+	first, _ := chooseIn(t, newLearner(t, cfg), q)
+	l := newLearner(t, cfg)
+	again, _ := chooseIn(t, l, q)
+	require.Equal(t, first.ID, again.ID)
+	credit(t, l, again, 1)
+	assert.Equal(t, 1., massOf(kept(t, cfg.Store, q, "arm")))
+}

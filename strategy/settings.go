@@ -89,27 +89,21 @@ func (l *Learner) declare(ctx context.Context) error {
 	return l.cfg.Store.Declare(ctx, kinds...)
 }
 
-// open reconciles the learner's settings with the stored ones. refresh reports that Config.Refresh
-// follows the half-life.
+// open reconciles the learner's settings with the stored ones. The half-life may come from the
+// store, and the policies follow it, and so does Config.Refresh with refresh.
 func (l *Learner) open(ctx context.Context, refresh bool) error {
 	if err := l.declare(ctx); err != nil {
 		return err
 	}
 	err := settings.Open(ctx, l.cfg.Store, l.cfg.Now(), l.settings(storePooling(l.cfg.Pooling)))
-	l.settle(refresh)
-	if l.shared != nil {
-		l.shared.writes = true
-	}
-	return err
-}
-
-// settle takes up what follows from the settings that are in force. The half-life may have come
-// from the store, and Refresh and the policies depend on it.
-func (l *Learner) settle(refresh bool) {
 	if refresh {
 		l.cfg.Refresh = l.cfg.refresh()
 	}
 	l.policies = l.cfg.kept(l.kinds)
+	if l.shared != nil {
+		l.shared.writes = true
+	}
+	return err
 }
 
 // Rebuild makes all sums of the learner of this name again from their history, under another
@@ -163,7 +157,6 @@ func Open(ctx context.Context, cfg Config) (_ *Learner, err error) {
 	if l, err = build(l.cfg); err != nil {
 		return nil, err
 	}
-	l.settle(cfg.Refresh == 0)
 	if err := l.declare(ctx); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package strategy_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -308,4 +309,79 @@ func TestSharedArmsAreReadOnceADay(t *testing.T) {
 	require.NoError(t, l.Sweep(ctx, time.Time{}), "it reads nothing")
 	town.Advance(time.Hour)
 	require.ErrorIs(t, l.Sweep(ctx, time.Time{}), errStore)
+}
+
+// A row is written again after a day, so that it does not expire, and when the clock was put back.
+func TestSharedRowsAreWrittenOnceADay(t *testing.T) {
+	town := newTown(t)
+	l := town.learns("one", "a", 1, 1)
+	written := func() (at time.Duration) {
+		require.NoError(t, l.Refresh(ctx))
+		for r, err := range town.store.Find(ctx, store.Query{Kind: "strategy.shared"}) {
+			require.NoError(t, err)
+			at = r.At.Sub(start)
+		}
+		return at
+	}
+	day := 24 * time.Hour
+	town.Advance(day - time.Microsecond)
+	assert.Zero(t, written())
+	town.Advance(time.Microsecond)
+	assert.Equal(t, day, written())
+	town.Advance(-time.Hour)
+	assert.Equal(t, day-time.Hour, written())
+}
+
+// A report that can't read what others share is an error, and no report by other beliefs.
+func TestReportsWithoutSharedRows(t *testing.T) {
+	town := newTown(t)
+	for _, tenant := range []string{"one", "two", "three", "four", "five", "six"} {
+		town.learns(tenant, "a", 20, 1)
+	}
+	failing := &storetest.Failing{Store: town.store}
+	town.store = failing
+	l := town.learner("one")
+	want := reported(t, l)
+	storetest.FailEach(func(at int, after bool) bool {
+		failing.Fail(at, after)
+		var all []strategy.Distribution
+		var failed error
+		for d, err := range l.Distributions(ctx) {
+			all, failed = append(all, d), err
+		}
+		if failing.Failed() {
+			require.ErrorIs(t, failed, storetest.ErrFailed, "call %d", at)
+			return true
+		}
+		text, err := json.Marshal(all)
+		require.NoError(t, err)
+		assert.Equal(t, want, string(text))
+		return false
+	})
+}
+
+// A sweep that fails is reported, and the next one does what it could not do.
+func TestASweepThatFailsSharesLater(t *testing.T) {
+	failed := 0
+	storetest.FailEach(func(at int, after bool) bool {
+		town := newTown(t)
+		town.learns("one", "a", 1, 1)
+		job := store.Job{Forget: []string{"one's 0"}, At: start}
+		require.NoError(t, store.Run(ctx, town.view("one"), job))
+		failing := &storetest.Failing{Store: town.store}
+		town.store = failing
+		l := town.learner("one")
+		failing.Fail(at, after)
+		err := l.Sweep(ctx, town.Now())
+		did := failing.Failed()
+		failing.Fail(0, false)
+		if err != nil {
+			failed++
+			require.ErrorIs(t, err, storetest.ErrFailed)
+			require.NoError(t, l.Sweep(ctx, town.Now()))
+		}
+		assert.Empty(t, town.rows(), "call %d", at)
+		return did
+	})
+	assert.GreaterOrEqual(t, failed, 6, "segments, cells and rows are read, and rows are written")
 }

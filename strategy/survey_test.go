@@ -399,3 +399,29 @@ func rounded(t testing.TB, value any) any {
 	}
 	return round(tree)
 }
+
+// An independent pooling has items that go their own way to a stated degree.
+type independent float64
+
+func (p independent) Model(strategy.Segment, []strategy.Item) strategy.Model { return p }
+
+func (independent) Update(int, evidence.Sums, evidence.Sums) bool { return false }
+
+func (independent) Believe(_ strategy.Item, beliefs []evidence.Belief) {
+	for i := range beliefs {
+		beliefs[i].Level = evidence.Beta{Alpha: 1, Beta: 1}
+	}
+}
+
+func (p independent) Independence(strategy.Item) float64 { return float64(p) }
+
+// An item is specialised from an independence of a half on.
+func TestWhenAnItemIsSpecialised(t *testing.T) {
+	for p, want := range map[independent]bool{0.49: false, 0.5: true, 0.6: true} {
+		l := newLearner(t, strategy.Config{Pooling: p})
+		try(t, l, strategy.Query{Item: "i"}, "a", 1)
+		d := distributionOf(t, l, "", "")
+		assert.Equal(t, want, d.Standings[0].Specialized)
+		assert.Equal(t, want, len(d.Specialized) == 1)
+	}
+}

@@ -399,3 +399,15 @@ func TestAFirstOutcomeLeavesTheStrength(t *testing.T) {
 	model.Update(0, coins(1, 0), coins(2, 0))
 	assert.Less(t, believeNew(model, 1)[0].Strength, before, "a second one does")
 }
+
+// It does not where other items have many outcomes, either.
+func TestAFirstOutcomeOfOneMoreItemLeavesTheStrength(t *testing.T) {
+	var items []strategy.Item
+	for i := range 9 {
+		items = append(items, strategy.Item{Arms: []evidence.Sums{coins(i, 2*i)}})
+	}
+	model := strategy.TwoLevel{}.Model(evenSegment(1), items)
+	before := believeNew(model, 1)[0].Strength
+	model.Update(0, evidence.Sums{}, coins(1, 0))
+	assert.InEpsilon(t, before, believeNew(model, 1)[0].Strength, 1e-12)
+}

@@ -162,9 +162,6 @@ func (l *Learner) loadLinear(
 		if err != nil {
 			return nil, err
 		}
-		if c := row.Value.Choice; c == nil || c.Learner != l.cfg.Name {
-			continue
-		}
 		for _, o := range l.creditedIn(&row.Value) {
 			one := l.sampleOf(&o, reset(o.Choice.Item))
 			if one == nil || l.judge(&o) != nil {
