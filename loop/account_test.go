@@ -10,8 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
@@ -177,6 +181,63 @@ func TestARepetitionThatIsNotDelivered(t *testing.T) {
 		} else {
 			require.ErrorIs(t, err, loop.ErrNoAnswer)
 			assert.True(t, first)
+		}
+	}
+}
+
+// What is stated about an answer that took another one back, or that a fallback gave, counts
+// nothing for an arm.
+func TestStatementsThatCountNothing(t *testing.T) {
+	w := newWorld(t, loop.Config{
+		Model: &mouth{err: llm.Unreachable}, Fallbacks: []decision.LLM{&mouth{says: "I am here."}},
+		Arms: []loop.Arm{{ID: "only"}},
+	})
+	w.answer(loop.Event{ID: "spare", Text: "Why?", Session: "s", Person: "ann"})
+	w.clock.Advance(time.Second)
+	undo := w.answer(loop.Event{ID: "undo", Text: "Undo that.", Session: "s", Person: "ann"})
+	require.Equal(t, []string{"spare"}, undo.Plan.Undone)
+	for _, id := range []string{"spare", "undo"} {
+		require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}))
+		account, err := w.Explain(ctx, id)
+		require.NoError(t, err)
+		require.NotEmpty(t, account.Statements)
+		for _, s := range account.Statements {
+			assert.Zero(t, s.Confidence, "%s: %+v", id, s)
+		}
+	}
+}
+
+// An account is whole, or an error, whichever call of the store fails.
+func TestAnAccountWithoutTheNthCall(t *testing.T) {
+	st := &storetest.Failing{Store: new(memstore.Store)}
+	w := newWorld(t, loop.Config{
+		Store: st, RequireStore: true, Arms: []loop.Arm{{ID: "only"}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+	})
+	approved(t, w.Feedback(), "Name the ticket.")
+	w.model.says = "Split by feature: the shop first."
+	w.answer(loop.Event{ID: "model", Text: "Build a shop.", Task: "t"})
+	w.answer(loop.Event{ID: "heuristic", Text: full})
+	for _, id := range []string{"model", "heuristic"} {
+		require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}))
+		whole, err := w.Explain(ctx, id)
+		require.NoError(t, err)
+		for name, of := range map[string]func() (loop.Account, error){
+			"the agent's": func() (loop.Account, error) { return w.Explain(ctx, id) },
+			"the store's": func() (loop.Account, error) { return loop.Explain(ctx, w.cfg, id) },
+		} {
+			storetest.FailEach(func(at int, after bool) bool {
+				st.Fail(at, after)
+				account, err := of()
+				failed := st.Failed()
+				st.Fail(0, false)
+				if failed {
+					assert.ErrorIs(t, err, storetest.ErrFailed, "%s of %s, call %d", name, id, at)
+				} else {
+					assert.Equal(t, whole.String(), account.String(), "%s of %s", name, id)
+				}
+				return failed
+			})
 		}
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -201,4 +203,23 @@ func TestAnImportHasOneEntry(t *testing.T) {
 			at, late, counts)
 		return true
 	})
+}
+
+// Praise returns the error of a similarity that can't compare the new heuristic with others.
+func TestPraiseThatCannotBeCompared(t *testing.T) {
+	var away error
+	similarity := heed.Embedder(func(_ context.Context, texts []string) ([][]float32, error) {
+		all := make([][]float32, len(texts))
+		for i := range all {
+			all[i] = []float32{1}
+		}
+		return all, away
+	})
+	w := newWorld(t, loop.Config{
+		Model: adviser, Tuning: loop.Tuning{Similarity: similarity, Extract: []string{"*"}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotating}},
+	})
+	w.answer(loop.Event{ID: "e", Text: full, Person: "ann"})
+	away = errors.New("away")
+	require.ErrorIs(t, w.React(ctx, "e", loop.Reaction{Person: "ann", Value: 1}), away)
 }

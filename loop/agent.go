@@ -162,24 +162,15 @@ func (a *Agent) Name() string { return a.cfg.Name }
 
 // openStore opens the store if the host gave no store. clock is the host's, or nil. A database is
 // read by its own clock unless the host set one; a store in memory has no other.
-func (c *Config) openStore(ctx context.Context, clock func() time.Time) error {
+func (c *Config) openStore(ctx context.Context, clock func() time.Time) (err error) {
+	keep := store.Retention{HistoryFor: c.Keep, Limits: c.kept()}
 	switch {
 	case c.DB != nil:
-		st, err := sqlstore.Open(ctx, c.DB, 0,
-			sqlstore.Config{Now: clock, Retention: store.Retention{HistoryFor: c.Keep, Limits: c.kept()}})
-		if err != nil {
-			return err
-		}
-		c.Store = st
+		c.Store, err = sqlstore.Open(ctx, c.DB, 0, sqlstore.Config{Now: clock, Retention: keep})
 	case c.Store == nil:
-		st, err := memstore.New(memstore.Config{Now: c.Testing.Now,
-			Retention: store.Retention{HistoryFor: c.Keep, Limits: c.kept()}})
-		if err != nil {
-			return err
-		}
-		c.Store = st
+		c.Store, err = memstore.New(memstore.Config{Now: c.Testing.Now, Retention: keep})
 	}
-	return nil
+	return err
 }
 
 // kept returns the limits that keep answers for as long as the host wants.

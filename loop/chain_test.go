@@ -3,6 +3,8 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -186,4 +189,72 @@ func TestABadTimeIsRefusedBeforeAModelIsAsked(t *testing.T) {
 			assert.Zero(t, w.model.calls())
 		})
 	}
+}
+
+// A fallback answers several events at the same time.
+func TestAFallbackAnswersManyAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+			time.Sleep(time.Second)
+			return decision.LLMResponse{Text: "I am here."}, nil
+		})
+		agent, err := loop.New(ctx, loop.Config{
+			Model:     &mouth{err: errors.New("x")},
+			Fallbacks: []decision.LLM{slow, &mouth{says: "So am I."}},
+		})
+		require.NoError(t, err)
+		begin := time.Now()
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() {
+				answer, err := agent.Answer(ctx, loop.Event{Text: "Why?"})
+				assert.NoError(t, err)
+				assert.Equal(t, "I am here.", answer.Text)
+			})
+		}
+		all.Wait()
+		assert.Equal(t, time.Second, time.Since(begin))
+	})
+}
+
+// A fallback that was unavailable is asked by one event, to find out whether it is back. Meanwhile
+// the others pass it over.
+func TestAFallbackIsProbedByOneEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		var back chan struct{}
+		first := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+			if asked.Add(1); back == nil {
+				return decision.LLMResponse{}, llm.Unreachable
+			}
+			<-back
+			return decision.LLMResponse{Text: "I am here."}, nil
+		})
+		agent, err := loop.New(ctx, loop.Config{
+			Model:     &mouth{err: llm.Unreachable},
+			Fallbacks: []decision.LLM{first, &mouth{says: "So am I."}},
+		})
+		require.NoError(t, err)
+		ask := func(want string) {
+			answer, err := agent.Answer(ctx, loop.Event{Text: "Why?"})
+			assert.NoError(t, err)
+			assert.Equal(t, want, answer.Text)
+		}
+		for range 6 {
+			ask("So am I.")
+		}
+		time.Sleep(time.Minute)
+		back = make(chan struct{})
+		before := asked.Load()
+		var probe sync.WaitGroup
+		probe.Go(func() { ask("I am here.") })
+		synctest.Wait()
+		require.Equal(t, before+1, asked.Load())
+		for range 3 {
+			ask("So am I.")
+		}
+		assert.Equal(t, before+1, asked.Load())
+		close(back)
+		probe.Wait()
+	})
 }

@@ -521,3 +521,51 @@ func TestSilenceAfterAnAnswerThatWasNotShown(t *testing.T) {
 		})
 	}
 }
+
+// An outage is reported as one, and not as a failure of what could not be read because of it.
+func TestAnOutageIsNoFailureOfAPart(t *testing.T) {
+	w := newIsland(t, loop.Config{})
+	w.answer(loop.Event{Text: "The mail is late", Task: "mail"})
+	w.sea.SetAway(true)
+	a := w.answer(loop.Event{Text: "The mail is late", Task: "mail"})
+	assert.NotNil(t, a.Degraded)
+	require.Len(t, w.notices, 1)
+	assert.IsType(t, heed.Outage{}, w.notices[0])
+}
+
+// A contested store lets others win each commit.
+type contested struct {
+	store.Store
+	on bool
+}
+
+func (c *contested) Commit(ctx context.Context, b ...store.Batch) ([]store.Receipt, error) {
+	if c.on {
+		time.Sleep(time.Second) // of the bubble
+		return nil, heed.ErrConflict
+	}
+	return c.Store.Commit(ctx, b...)
+}
+
+// A store in which each commit of an answer fails until its time is over can't keep the answer. It
+// is given all the same, unless the host requires the store.
+func TestACommitThatNeverWins(t *testing.T) {
+	for _, require := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			st := &contested{Store: new(memstore.Store)}
+			agent, err := loop.New(ctx, loop.Config{
+				Store: st, Model: &mouth{says: "Wait."}, RequireStore: require,
+			})
+			assert.NoError(t, err)
+			st.on = true
+			a, err := agent.Answer(ctx, loop.Event{Text: "Why?"})
+			if require {
+				assert.ErrorIs(t, err, context.DeadlineExceeded)
+				return
+			}
+			assert.NoError(t, err)
+			assert.Equal(t, "Wait.", a.Text)
+			assert.ErrorIs(t, a.Degraded.After, heed.ErrUnavailable)
+		})
+	}
+}

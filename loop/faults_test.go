@@ -219,6 +219,11 @@ func fallibles() []fallible {
 				Reactions:   []loop.Reaction{{Person: "ann", Value: 1}},
 				Outcomes:    []loop.Outcome{{Success: &yes, Source: "ci"}},
 				Corrections: []loop.Correction{{Reviewer: "kim", Text: "Hurry up."}},
+			}, { // of a heuristic
+				Event: loop.Event{ID: "h", Text: full, At: start}, Text: rotate,
+				Reactions:   []loop.Reaction{{Person: "bob", Value: 1}},
+				Outcomes:    []loop.Outcome{{Success: &yes, Source: "ci"}},
+				Corrections: []loop.Correction{{Reviewer: "kim", Text: "Hurry up."}},
 			}}), "kim", "file"))
 		}},
 		{"Import", "", func(w *workshop) error {

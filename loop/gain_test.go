@@ -296,3 +296,21 @@ func TestSilenceIsCountedOnBothSidesOrNone(t *testing.T) {
 		assert.InDelta(t, want[1], g.Control.Outcomes, 1e-9)
 	}
 }
+
+// Nothing is compared as long as one of the sides has no outcome.
+func TestASweepComparesNoSideAlone(t *testing.T) {
+	for _, share := range []float64{1e-9, 1} {
+		var told []heed.Notice
+		w := newWorld(t, loop.Config{
+			Control: share, Observer: func(_ context.Context, n heed.Notice) {
+				if _, is := n.(heed.Compared); is {
+					told = append(told, n)
+				}
+			},
+		})
+		id := w.answer(loop.Event{Text: full}).ID
+		require.NoError(t, w.React(ctx, id, loop.Reaction{Value: 1}))
+		require.NoError(t, w.Sweep(ctx, w.clock.Now()))
+		assert.Empty(t, told, "%v", share)
+	}
+}

@@ -59,3 +59,13 @@ func TestTheAccountHasSilence(t *testing.T) {
 		assert.NotContains(t, account.String(), "known by: nobody said anything", name)
 	}
 }
+
+// A plan keeps the conversation as it was, whatever the host does with its own.
+func TestAPlansHistoryIsItsOwn(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	history := []loop.Turn{{Role: "user", Text: "Hello."}}
+	p, err := w.Prepare(ctx, loop.Event{Text: "Why?", History: history})
+	require.NoError(t, err)
+	history[0].Text = "Goodbye."
+	assert.Equal(t, "Hello.", p.Event.History[0].Text)
+}

@@ -231,15 +231,15 @@ func TestAPastOfLongTexts(t *testing.T) {
 	st := &batchCounter{Store: inner}
 	a, err := loop.New(ctx, loop.Config{Store: st, Testing: loop.Testing{Now: now}})
 	require.NoError(t, err)
-	rows := past(20, many)
-	for i := range rows {
-		rows[i].Arm, rows[i].Text = "", strings.Repeat("x", 1<<20)
+	rows := past(21, many)
+	for i := range rows { // four of them are 4 MiB
+		rows[i].Arm, rows[i].Text = "", strings.Repeat("x", 1<<20-len(rows[i].Event.Text))
 	}
 	before := st.batches
 	done, err := a.Import(ctx, each(rows), "", "")
 	require.NoError(t, err)
-	assert.Equal(t, 20, done.Answers)
-	assert.Equal(t, 5+1, st.batches-before, "and one for what changed")
+	assert.Equal(t, 21, done.Answers)
+	assert.Equal(t, 6+1, st.batches-before, "and one for what changed")
 }
 
 // A row at fault is named, and nothing of its commit is kept.
@@ -407,4 +407,13 @@ func TestAPastAnswerWithoutAnArm(t *testing.T) {
 	assert.Nil(t, account.Choice)
 	assert.InDelta(t, 1, account.Worth, 1e-9)
 	assert.Zero(t, distribution(t, a.Strategy(), "d").Outcomes)
+}
+
+// A row at fault ends the import, also if it is in an earlier commit than the last one.
+func TestARowAtFaultInTheFirstCommit(t *testing.T) {
+	a, rows := importer(t), past(2001, many)
+	rows[4].Arm = "c"
+	done, err := a.Import(ctx, each(rows), "", "")
+	require.ErrorContains(t, err, "row 5: ")
+	assert.Zero(t, done.Rows)
 }

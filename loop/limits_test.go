@@ -2,6 +2,8 @@ package loop_test
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"math"
@@ -346,4 +348,68 @@ func TestRun(t *testing.T) {
 		require.NoError(t, agent.Run(within))
 		assert.Equal(t, 1, swept)
 	})
+}
+
+// A closed is a connector to a database that refuses connections.
+type closed struct{ error }
+
+func (c closed) Connect(context.Context) (driver.Conn, error) { return nil, c.error }
+func (c closed) Driver() driver.Driver                        { return nil }
+
+// Without its database there is no agent.
+func TestADatabaseThatCannotBeOpened(t *testing.T) {
+	refused := errors.New("refused")
+	agent, err := loop.New(ctx, loop.Config{DB: sql.OpenDB(closed{refused})})
+	require.Error(t, err)
+	assert.Nil(t, agent)
+}
+
+// A declaring store notes which kinds of records were declared.
+type declaring struct {
+	store.Store
+	kinds map[string]store.Limits
+}
+
+func (d *declaring) Declare(ctx context.Context, kinds ...store.Kind) error {
+	for _, k := range kinds {
+		d.kinds[k.Name] = k.Limits
+	}
+	return d.Store.Declare(ctx, kinds...)
+}
+
+// Lessons are kept for good and refused if there are too many. What is needed for a while is not.
+func TestWhatAnAgentKeepsAndForHowLong(t *testing.T) {
+	st := &declaring{new(memstore.Store), make(map[string]store.Limits)}
+	newWorld(t, loop.Config{Store: st})
+	for kind, want := range map[string]store.Limits{
+		"note": {Most: 100_000, Refuse: true}, "lesson": {Most: 100_000, Refuse: true},
+		"plan": {For: time.Hour, Most: 10_000}, "model": {For: time.Hour, Most: 1000},
+		"import": {}, "tenant": {},
+	} {
+		got, declared := st.kinds["loop."+kind]
+		assert.True(t, declared, kind)
+		assert.Equal(t, want, got, kind)
+	}
+}
+
+// No lesson is kept if one of them has a text that no store can keep.
+func TestLessonsWithATextThatCannotBeKept(t *testing.T) {
+	for _, text := range []string{"\xff", "a\x00"} {
+		for field, bad := range map[string]loop.Lessons{
+			"Heuristics[1].Action": {Heuristics: []learning.Heuristic{
+				rotating, {ID: "b", Condition: "c", Action: text},
+			}},
+			"Heuristics[1].Condition": {Heuristics: []learning.Heuristic{
+				rotating, {ID: "b", Condition: text, Action: "a"},
+			}},
+			"Notes[0].Text": {
+				Heuristics: []learning.Heuristic{rotating}, Notes: []loop.Note{{ID: "n", Text: text}},
+			},
+		} {
+			w := newWorld(t, loop.Config{})
+			_, err := w.Teach(ctx, bad)
+			assertField(t, field, err)
+			require.ErrorIs(t, second(w.Learning().Standing(ctx, "rotate")), heed.ErrNotFound)
+		}
+	}
 }

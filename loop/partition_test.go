@@ -149,3 +149,22 @@ func TestAFrozenAgentLeavesItsCells(t *testing.T) {
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.NotEmpty(t, item())
 }
+
+// The arm of a past answer is credited for the cell of the text, as the arm of an own answer is.
+func TestAPastAnswerIsInTheCellOfItsText(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: twoArms, Choosing: loop.Choosing{ByText: true}})
+	for _, text := range kinds(50) {
+		w.answer(loop.Event{Text: text})
+	}
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	text := kinds(1)[0]
+	want := w.answer(loop.Event{Text: text}).Plan.Choice.Item
+	_, err := w.Import(ctx, each([]loop.Past{{
+		Event: loop.Event{ID: "past", Text: text}, Text: "So.", Arm: "brief",
+	}}), "", "")
+	require.NoError(t, err)
+	account, err := w.Explain(ctx, "past")
+	require.NoError(t, err)
+	assert.Equal(t, want, account.Choice.Item)
+	assert.NotEmpty(t, want)
+}

@@ -210,3 +210,30 @@ func TestASlowFallbackAfterABrokenStream(t *testing.T) {
 		assert.Equal(t, "I am here.", answer.Text)
 	})
 }
+
+// If another delivery of an event was quicker, the person gets its answer in place of the pieces so
+// far, unless they are the same.
+func TestAQuickerDeliveryReplacesThePieces(t *testing.T) {
+	for quicker, want := range map[string][]string{
+		"So.": {"So."}, "Look here.": {"So.", "again: Look here."},
+	} {
+		var w *world
+		model := &stutterer{pieces: []string{"So."}}
+		w = newWorld(t, loop.Config{Model: model})
+		plan, err := w.Prepare(ctx, loop.Event{ID: "e", Text: "Why?"})
+		require.NoError(t, err)
+		var heard []string
+		a := w.answer(loop.Event{ID: "e", Text: "Why?",
+			OnChunk: func(_ context.Context, text string, restart bool) {
+				if len(heard) == 0 {
+					assert.NoError(t, second(w.Answered(ctx, plan, loop.Reply{Text: quicker})))
+				}
+				if restart {
+					text = "again: " + text
+				}
+				heard = append(heard, text)
+			}})
+		assert.Equal(t, quicker, a.Text)
+		assert.Equal(t, want, heard)
+	}
+}

@@ -250,11 +250,27 @@ func TestALearnerWithoutRecordsDeclaresNone(t *testing.T) {
 type declaring struct {
 	store.Store
 	kinds []string
+	all   []store.Kind
 }
 
 func (d *declaring) Declare(ctx context.Context, kinds ...store.Kind) error {
+	d.all = append(d.all, kinds...)
 	for _, k := range kinds {
 		d.kinds = append(d.kinds, k.Name)
 	}
 	return d.Store.Declare(ctx, kinds...)
+}
+
+// The evidence of arms and of parameters can be taken back for 10,000 outcomes of each. The record
+// of a session is kept for a day longer than the choices that it ends.
+func TestWhatALearnerKeeps(t *testing.T) {
+	st := &declaring{Store: newStore(t, (&clock{}).Now)}
+	newLearner(t, strategy.Config{Store: st})
+	all := make(map[string]store.Kind)
+	for _, k := range st.all {
+		all[k.Name] = k
+	}
+	assert.Equal(t, 10_000, all["strategy.arm"].History)
+	assert.Equal(t, 10_000, all["strategy.parameter"].History)
+	assert.Equal(t, 24*time.Hour, all["strategy.session"].Limits.For-all["strategy.answer"].Limits.For)
 }
