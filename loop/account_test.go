@@ -241,3 +241,18 @@ func TestAnAccountWithoutTheNthCall(t *testing.T) {
 		}
 	}
 }
+
+// An account has the latest five outcomes of the item that the arm was chosen for.
+func TestAnAccountHasTheLatestOutcomes(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	for i := range 7 {
+		id := fmt.Sprint(i)
+		w.answer(loop.Event{ID: id, Text: "Why?", Item: "i"})
+		require.NoError(t, w.React(ctx, id, loop.Reaction{Value: 1}))
+		w.clock.Advance(time.Second)
+	}
+	account, err := w.Explain(ctx, "0")
+	require.NoError(t, err)
+	require.Len(t, account.Outcomes, 5)
+	assert.Equal(t, start.Add(6*time.Second), account.Outcomes[0].Result.At)
+}

@@ -138,3 +138,27 @@ func TestOutagesAreRecordedAfterAClockWasPutBack(t *testing.T) {
 		w.clock.Advance(-time.Hour)
 	}
 }
+
+// An outage that a sweep can't record is recorded by the next one.
+func TestASweepThatFailsRecordsOutagesLater(t *testing.T) {
+	storetest.FailEach(func(at int, after bool) bool {
+		w := newIsland(t, loop.Config{})
+		w.answer(loop.Event{Text: "The mail is late"})
+		w.sea.SetAway(true)
+		require.Error(t, w.React(ctx, "none", loop.Reaction{Value: -1}))
+		w.sea.SetAway(false)
+		w.clock.Advance(time.Second)
+		w.answer(loop.Event{Text: "The mail is late"}) // which ends the outage
+		w.sea.Fail(at, after)
+		err := w.Sweep(ctx, time.Time{})
+		failed := w.sea.Failed()
+		w.sea.Fail(0, false)
+		if failed && !after {
+			require.ErrorIs(t, err, storetest.ErrFailed, "call %d", at)
+		}
+		w.clock.Advance(time.Second)
+		require.NoError(t, w.Sweep(ctx, time.Time{}))
+		assert.Subset(t, w.audit(), []string{"loop.outage store <", "loop.recovery store <"})
+		return failed
+	})
+}

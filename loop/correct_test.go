@@ -169,3 +169,20 @@ func TestAReviewerHasTwoSpellings(t *testing.T) {
 		assert.Equal(t, gone, !bytes.Contains(bytes.ToLower(dump.Bytes()), []byte(folded)))
 	}
 }
+
+// A correction names the rules that the prompt had, and a fault the field that is at fault.
+func TestWhatACorrectionNames(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	rule := approved(t, w.Feedback(), "Name the ticket.")
+	w.answer(loop.Event{ID: "e", Text: "Why?"})
+	f, err := w.Correct(ctx, "e", loop.Correction{Reviewer: "kim", Text: "Be brief."})
+	require.NoError(t, err)
+	assert.Equal(t, []string{rule}, f.Rules)
+	for field, c := range map[string]loop.Correction{
+		"Text":     {Reviewer: "kim", Text: "a\x00"},
+		"Reviewer": {Reviewer: "a\x00", Text: "Be brief."},
+		"Comment":  {Reviewer: "kim", Text: "Be brief.", Comment: "a\x00"},
+	} {
+		assertField(t, field, second(w.Correct(ctx, "e", c)))
+	}
+}

@@ -337,3 +337,55 @@ func TestAPromptShowsThreeNotes(t *testing.T) {
 		assert.Len(t, p.Notes, want)
 	}
 }
+
+// A text that could not be redacted is not stored, whichever call of Redact panics, and the caller
+// gets the panic as an error.
+func TestTheNthRedactPanics(t *testing.T) {
+	no := false
+	for name, call := range map[string]func(w *world) error{
+		"Answer": func(w *world) error {
+			return second(w.Answer(ctx, loop.Event{ID: "new", Text: "hunter2"}))
+		},
+		"Tool": func(w *world) error {
+			return second(w.Tool(ctx, "e", loop.ToolResult{Name: "sh", Err: errors.New("hunter2")}))
+		},
+		"Outcome": func(w *world) error {
+			return w.Outcome(ctx, "e", loop.Outcome{Success: &no, Failure: "hunter2"})
+		},
+		"Correct": func(w *world) error {
+			return second(w.Correct(ctx, "e", loop.Correction{Reviewer: "kim", Text: "Say no hunter2."}))
+		},
+		"KeepPlan": func(w *world) error {
+			p, err := w.Prepare(ctx, loop.Event{ID: "p", Text: "hunter2"})
+			require.NoError(t, err)
+			return w.KeepPlan(ctx, "ann", p)
+		},
+		"Import": func(w *world) error {
+			return second(w.Import(ctx, each([]loop.Past{{
+				Event: loop.Event{ID: "past", Text: "hunter2"}, Text: "hunter2",
+			}}), "", ""))
+		},
+	} {
+		for n := 1; ; n++ {
+			left := -1
+			w := newWorld(t, loop.Config{Redact: func(text string) string {
+				if left--; left == 0 {
+					panic("no")
+				}
+				return strings.ReplaceAll(text, "hunter2", "***")
+			}})
+			w.answer(loop.Event{ID: "e", Text: "Why?", Task: "t"})
+			left = n
+			err := call(w)
+			var dump strings.Builder
+			require.NoError(t, w.store.(*memstore.Store).Dump(ctx, &dump))
+			assert.NotContains(t, dump.String(), "hunter2", "%s, text %d", name, n)
+			if left > 0 {
+				assert.NoError(t, err, name)
+				assert.Greater(t, n, 1, name)
+				break
+			}
+			assert.ErrorAs(t, err, new(*heed.PanicError), "%s, text %d", name, n)
+		}
+	}
+}

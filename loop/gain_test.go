@@ -314,3 +314,21 @@ func TestASweepComparesNoSideAlone(t *testing.T) {
 		assert.Empty(t, told, "%v", share)
 	}
 }
+
+// The answers of a model are compared by the arms that were chosen.
+func TestTheGainOfEachArm(t *testing.T) {
+	w := newWorld(t, loop.Config{Control: 0.5, Arms: []loop.Arm{{ID: "a"}, {ID: "b"}}})
+	want := make(map[string]float64)
+	for i := range 20 {
+		a := w.answer(loop.Event{Text: "Why?", Session: fmt.Sprint(i)})
+		require.NoError(t, w.React(ctx, a.ID, loop.Reaction{Value: 1}))
+		want[a.Plan.Arm.ID]++
+	}
+	g, err := w.Gain(ctx)
+	require.NoError(t, err)
+	got := make(map[string]float64)
+	for _, arm := range g.Arms {
+		got[arm.Name] = arm.Learned.Outcomes + arm.Control.Outcomes
+	}
+	assert.Equal(t, want, got)
+}

@@ -417,3 +417,24 @@ func TestARowAtFaultInTheFirstCommit(t *testing.T) {
 	require.ErrorContains(t, err, "row 5: ")
 	assert.Zero(t, done.Rows)
 }
+
+// A file of lessons may have 16 MiB.
+func TestALargeFileOfLessons(t *testing.T) {
+	file := strings.Repeat(" ", 16<<20-2) + "{}"
+	_, err := loop.ReadLessonsFrom(strings.NewReader(file))
+	require.NoError(t, err)
+}
+
+// What became of a past answer has the time of the answer if it has none.
+func TestThePastHasTheTimeOfItsAnswer(t *testing.T) {
+	a, rows, yes := importer(t), past(1, many), true
+	rows[0].Outcomes = []loop.Outcome{{Success: &yes, Source: "ci"}}
+	_, err := a.Import(ctx, each(rows), "", "")
+	require.NoError(t, err)
+	account, err := a.Explain(ctx, "e0")
+	require.NoError(t, err)
+	require.Len(t, account.Statements, 2)
+	for _, s := range account.Statements {
+		assert.Equal(t, rows[0].Event.At, s.At, s.Channel)
+	}
+}

@@ -151,12 +151,3 @@ func FuzzReadLessons(f *testing.F) {
 		}
 	})
 }
-
-// A file of lessons may have 16 MiB, and no byte more.
-func TestTheSizeOfAFileOfLessons(t *testing.T) {
-	for more, want := range map[int]bool{0: true, 1: false} {
-		file := strings.Repeat(" ", 16<<20-2+more) + "{}"
-		_, err := loop.ReadLessonsFrom(strings.NewReader(file))
-		assert.Equal(t, want, err == nil, "%v", err)
-	}
-}

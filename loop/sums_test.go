@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/winner"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
@@ -154,4 +155,17 @@ func TestAnOutageIsRecordedOnce(t *testing.T) {
 	assert.NotEmpty(t, a.changed.incidents)
 	require.NoError(t, a.Sweep(ctx, time.Time{}))
 	assert.Empty(t, a.changed.incidents)
+}
+
+// What was not asked, and what the host's own code spoilt, is evidence about no model.
+func TestWhatIsNoEvidence(t *testing.T) {
+	for _, a := range []attempt{
+		{err: llm.Unreachable}, {host: true, err: llm.Unreachable}, {},
+		{called: true, host: true, err: llm.Unreachable}, {called: true, host: true},
+		{called: true, text: "So."},
+	} {
+		assert.Equal(t, nothing, a.whose(), "%+v", a)
+	}
+	assert.Equal(t, aModel, (&attempt{called: true, err: llm.Unreachable}).whose())
+	assert.Equal(t, someArm, (&attempt{called: true}).whose())
 }

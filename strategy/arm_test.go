@@ -122,3 +122,15 @@ func TestOnlyGoodOutcomesRaiseANeutralArm(t *testing.T) {
 		}
 	}
 }
+
+// Weights count relative to each other, whatever their sum.
+func TestTheBeliefsOfWeightedArms(t *testing.T) {
+	for _, scale := range []float64{0.1, 1, 50} {
+		l := newLearner(t, strategy.Config{
+			Arms: []strategy.Arm{{ID: "a", Weight: scale}, {ID: "b", Weight: 3 * scale}},
+		})
+		for i, alpha := range []float64{0.5, 1.5} {
+			assert.InDelta(t, alpha, beliefs(t, l, strategy.Query{})[i].Level.Alpha, 1e-12)
+		}
+	}
+}

@@ -261,3 +261,12 @@ func TestASingleValueMakesNoDraw(t *testing.T) {
 	}
 	assert.Equal(t, of(several), of(single, several))
 }
+
+// An arm that is taken by a share has a value for each of its parameters, as any other.
+func TestAShareHasParameters(t *testing.T) {
+	l := newLearner(t, strategy.Config{Arms: parametered})
+	shares := make([]float64, len(parametered))
+	shares[0] = 1
+	c := choose(t, l, strategy.Query{Shares: shares})
+	assert.NotEmpty(t, c.Parameter("n"))
+}

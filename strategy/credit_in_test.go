@@ -624,3 +624,17 @@ func TestAHistoryThatCannotBeReadIsAnError(t *testing.T) {
 	})
 	assert.Positive(t, failed)
 }
+
+// Cells that many answers were added to at once are read again before a single outcome adds to one,
+// because there may be more sources by then than a cell keeps apart.
+func TestCellsAreReadAfterAStepInBulk(t *testing.T) {
+	h := newHost(t, strategy.Config{Arms: plain("a")})
+	for i := range 129 {
+		h.answer(fmt.Sprint(i), strategy.Query{Item: "i"})
+	}
+	last := h.read("128")
+	require.NoError(t, h.praiseAll(128, 129, "ann"))
+	assert.Empty(t, h.CreditWants(&last).Cells)
+	require.NoError(t, h.praiseAll(0, 128, "ann"))
+	assert.NotEmpty(t, h.CreditWants(&last).Cells)
+}

@@ -165,9 +165,10 @@ func TestALinearLevelIsARegression(t *testing.T) {
 			}
 			assert.InDeltaSlice(t, right, left, 1e-9, name)
 		}
-		before := slices.Clone(m.fits[1].bold)
+		before, odds := slices.Clone(m.fits[1].bold), m.odds
 		m.remove("1")
 		assert.NotEqual(t, before, m.fits[1].bold, "what is taken out is unlearned at once")
+		assert.NotEqual(t, odds, m.odds, "and predicted nothing")
 	}
 }
 
@@ -252,4 +253,15 @@ func TestATenantsOwnOutcomesDecideHowItBegins(t *testing.T) {
 	for good := 17; good <= 20; good++ {
 		assert.Less(t, begin(level, counts{float64(good), float64(20 - good)}).Alpha, 80.)
 	}
+}
+
+// The variance of an outcome is a quarter at first, which counts as four outcomes.
+func TestTheNoiseOfALinearLevel(t *testing.T) {
+	m := newLinear(1, []evidence.Beta{{Alpha: 1, Beta: 1}}, time.Time{}, 0)
+	assert.InDelta(t, 0.25, m.noise(), 1e-12)
+	for n := range 4 { // they are as was expected
+		m.add(&sample{id: fmt.Sprint(n), x: []float32{1}, reward: 0.5, weight: 1, tables: 0.5,
+			linear: 0.5})
+	}
+	assert.InDelta(t, 0.125, m.noise(), 1e-12)
 }

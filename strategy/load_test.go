@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -188,4 +189,24 @@ func TestACallThatWaitsForALoadEndsWithItsContext(t *testing.T) {
 	close(goOn)
 	wait.Wait()
 	assert.ErrorIs(t, err, context.Canceled)
+}
+
+// What a process read last serves for as long as the store is away. Any other failure is an error.
+func TestBeliefsWhileTheStoreIsAway(t *testing.T) {
+	c := &clock{}
+	st := &faulty{Store: newStore(t, c.Now)}
+	l := newLearner(t, strategy.Config{Store: st, Now: c.Now})
+	try(t, l, strategy.Query{Item: "i"}, "a", 1)
+	want := means(t, l, strategy.Query{Item: "i"})
+	c.Advance(time.Hour) // it is to be read again
+	for _, failure := range []error{heed.ErrUnavailable, errStore} {
+		st.list.Store(&failure)
+		got, err := l.Beliefs(ctx, strategy.Query{Item: "i"})
+		if failure == errStore {
+			require.ErrorIs(t, err, errStore)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, want[0], got[0].Mean())
+	}
 }

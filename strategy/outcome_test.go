@@ -439,5 +439,6 @@ func TestTheLongestIDOfAnOutcome(t *testing.T) {
 		fault := (*heed.InputError)(nil)
 		require.ErrorAs(t, err, &fault)
 		assert.Equal(t, "ID", fault.Field)
+		assert.Equal(t, "is 1025 bytes long with the choice's, may be 1024", fault.Reason)
 	}
 }

@@ -160,3 +160,26 @@ func TestAResetNeedsAReason(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, history, 1)
 }
+
+// A reset that can't find out what there is to forget says so.
+func TestAResetWithoutItsStore(t *testing.T) {
+	st := &faulty{Store: newStore(t, (&clock{}).Now)}
+	l := newLearner(t, strategy.Config{Store: st})
+	try(t, l, strategy.Query{Item: "i"}, "a", 1)
+	st.list.Store(&errStore)
+	err := l.Reset(ctx, strategy.Reset{Item: "i", Reason: "r"})
+	require.ErrorIs(t, err, errStore)
+	require.NotErrorIs(t, err, heed.ErrNotFound)
+}
+
+// A choice knows how often its segment was reset, and its item if it has one.
+func TestAChoiceKnowsItsResets(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	for _, item := range []string{"", "i", "i"} {
+		try(t, l, strategy.Query{Item: "i"}, "a", 1)
+		require.NoError(t, l.Reset(ctx, strategy.Reset{Item: item, Reason: "r"}))
+	}
+	for item, want := range map[string][2]uint64{"": {1, 0}, "i": {1, 2}, "other": {1, 0}} {
+		assert.Equal(t, want, choose(t, l, strategy.Query{Item: item}).Record().Resets, item)
+	}
+}

@@ -305,6 +305,7 @@ func TestSharedArmsAreReadOnceADay(t *testing.T) {
 	st.list.Store(nil)
 	require.NoError(t, l.Sweep(ctx, time.Time{}))
 	st.list.Store(&errStore)
+	require.NoError(t, l.Sweep(ctx, time.Time{}), "it has just read all")
 	town.Advance(23 * time.Hour)
 	require.NoError(t, l.Sweep(ctx, time.Time{}), "it reads nothing")
 	town.Advance(time.Hour)
@@ -384,4 +385,18 @@ func TestASweepThatFailsSharesLater(t *testing.T) {
 		return did
 	})
 	assert.GreaterOrEqual(t, failed, 6, "segments, cells and rows are read, and rows are written")
+}
+
+// A row that can't be read is an error, because it may be what a tenant should begin with.
+func TestADamagedSharedRow(t *testing.T) {
+	town := newTown(t)
+	town.learns("one", "a", 20, 1)
+	for r, err := range town.store.Find(ctx, store.Query{Kind: "strategy.shared"}) {
+		require.NoError(t, err)
+		r.Body = store.Raw([]byte("{"))
+		_, err = town.store.Commit(ctx, store.Batch{Records: []store.Record{r}})
+		require.NoError(t, err)
+	}
+	_, err := town.learner("new").Beliefs(ctx, strategy.Query{})
+	require.ErrorIs(t, err, heed.ErrDamaged)
 }

@@ -425,3 +425,16 @@ func TestWhenAnItemIsSpecialised(t *testing.T) {
 		assert.Equal(t, want, len(d.Specialized) == 1)
 	}
 }
+
+// A query of a segment without outcomes has no report, and the next one has its own.
+func TestReportsPassOverWhatHasNoOutcomes(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	try(t, l, strategy.Query{Category: "c"}, "a", 1)
+	var found []string
+	for d, err := range l.Distributions(ctx, strategy.Query{Category: "none"},
+		strategy.Query{Category: "c"}) {
+		require.NoError(t, err)
+		found = append(found, d.Category)
+	}
+	assert.Equal(t, []string{"c"}, found)
+}

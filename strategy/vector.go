@@ -279,7 +279,7 @@ func greatestNormal(draws []answer.Draw, arm ArmID) (p float64) {
 	score := func(d *answer.Draw, x float64) float64 { return (x - d.Mean - d.Bonus) / d.Deviation }
 	var cuts []float64
 	for i := range draws {
-		for _, z := range [...]float64{-8, -5, -3, -2, -1, 0, 1, 2, 3, 5, 8} {
+		for z := -8.; z <= 8; z += 2 {
 			x := draws[i].Mean + draws[i].Bonus + z*draws[i].Deviation
 			if math.Abs(score(one, x)) <= 8 {
 				cuts = append(cuts, x)

@@ -392,3 +392,19 @@ func TestAStoredVectorMustBeFinite(t *testing.T) {
 		assert.Nil(t, strategy.Unpacked(strategy.Packed([]float32{1, float32(v)})), v)
 	}
 }
+
+// What an item earns more than its segment, whatever the request, is left out of what the vector
+// has to explain.
+func TestAnItemsOwnPartIsNotTheVectors(t *testing.T) {
+	l := newLearner(t, strategy.Config{Arms: plain("a", "b")})
+	for n := range 60 {
+		try(t, l, strategy.Query{Item: fmt.Sprint(n % 6)}, "a", float64(1-2*(n%6/3)))
+	}
+	x := unitVector(rand.New(rand.NewPCG(1, 9)), 4)
+	for _, item := range []string{"0", "5", "new"} {
+		q := strategy.Query{Item: item, Arms: []strategy.ArmID{"a"}, Vector: x}
+		above := choose(t, l, q).Record().Linear.Above
+		own, level := means(t, l, q)[0], means(t, l, strategy.Query{Item: "new"})[0]
+		assert.InDelta(t, own-level, above, 1e-9, item)
+	}
+}
