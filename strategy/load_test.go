@@ -2,6 +2,7 @@ package strategy_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -202,7 +203,7 @@ func TestBeliefsWhileTheStoreIsAway(t *testing.T) {
 	for _, failure := range []error{heed.ErrUnavailable, errStore} {
 		st.list.Store(&failure)
 		got, err := l.Beliefs(ctx, strategy.Query{Item: "i"})
-		if failure == errStore {
+		if !errors.Is(failure, heed.ErrUnavailable) {
 			require.ErrorIs(t, err, errStore)
 			continue
 		}
