@@ -194,7 +194,9 @@ func TestABadTimeIsRefusedBeforeAModelIsAsked(t *testing.T) {
 // A fallback answers several events at the same time.
 func TestAFallbackAnswersManyAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		slow := decision.LLMFunc(func(
+			context.Context, decision.LLMRequest,
+		) (decision.LLMResponse, error) {
 			time.Sleep(time.Second)
 			return decision.LLMResponse{Text: "I am here."}, nil
 		})
@@ -223,7 +225,9 @@ func TestAFallbackIsProbedByOneEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		var back chan struct{}
-		first := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		first := decision.LLMFunc(func(
+			context.Context, decision.LLMRequest,
+		) (decision.LLMResponse, error) {
 			if asked.Add(1); back == nil {
 				return decision.LLMResponse{}, llm.Unreachable
 			}

@@ -231,7 +231,9 @@ func TestAFullLinearLevelDropsTheLoudest(t *testing.T) {
 
 // What a tenant begins with is even-handed: with good and bad exchanged, it is the mirror image.
 func TestATenantBeginsWithoutABias(t *testing.T) {
-	mirrored := func(b evidence.Beta) evidence.Beta { return evidence.Beta{Alpha: b.Beta, Beta: b.Alpha} }
+	mirrored := func(b evidence.Beta) evidence.Beta {
+		return evidence.Beta{Alpha: b.Beta, Beta: b.Alpha}
+	}
 	for _, own := range []counts{{}, {1, 0}, {3, 20}, {0, 40}, {7, 7}} {
 		level := evidence.Belief{Level: evidence.Beta{Alpha: 90, Beta: 30}, Strength: 20, Doubt: 0.4}
 		got := begin(level, own)

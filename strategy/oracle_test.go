@@ -19,7 +19,9 @@ import (
 
 // mostLikelyCut returns the cut at which the likelihood ratio of outcomes is the greatest, and the
 // ratio, in proportion to the one that is needed.
-func mostLikelyCut(all []recent, part func(*recent) float64, alarms float64) (at int, most float64) {
+func mostLikelyCut(
+	all []recent, part func(*recent) float64, alarms float64,
+) (at int, most float64) {
 	var n, mass, reward, squares float64
 	weight := func(o *recent) float64 { return o.mass * part(o) }
 	items := make(map[string][]*recent)
@@ -182,7 +184,7 @@ func TestTheGreaterOfTwoNormalSamples(t *testing.T) {
 	}
 }
 
-// Of uniform samples, raised to a half or not, and with a bonus or not, the probabilities are areas.
+// Of uniform samples, raised to a half or not, with a bonus or not, the probabilities are areas.
 func TestTheGreatestOfUniformSamples(t *testing.T) {
 	plain := evidence.Belief{Level: evidence.Beta{Alpha: 1, Beta: 1}}
 	raised := plain

@@ -272,5 +272,6 @@ func TestWhatALearnerKeeps(t *testing.T) {
 	}
 	assert.Equal(t, 10_000, all["strategy.arm"].History)
 	assert.Equal(t, 10_000, all["strategy.parameter"].History)
-	assert.Equal(t, 24*time.Hour, all["strategy.session"].Limits.For-all["strategy.answer"].Limits.For)
+	sessions, choices := all["strategy.session"].Limits.For, all["strategy.answer"].Limits.For
+	assert.Equal(t, 24*time.Hour, sessions-choices)
 }
