@@ -22,7 +22,7 @@ type cache struct {
 const (
 	stale       = time.Second
 	cacheShards = 16
-	shardRoom   = 100_000 / cacheShards // the most cells of a shard
+	shardRoom   = 400_000 / cacheShards // the most cells and parts of a shard, 200 bytes each
 )
 
 // A cacheShard has the cells of some items, so that callers on many processors seldom wait for
@@ -31,6 +31,7 @@ type cacheShard struct {
 	mu      sync.RWMutex
 	dropped uint64 // how often something was
 	cells   map[evidence.Cell]cached
+	parts   int // of all cells
 }
 
 // cached holds the parts of a cell as they were read. It does not change.
@@ -75,7 +76,8 @@ func (c *cache) ticket(of evidence.Cell) ticket {
 	return ticket(s.dropped)
 }
 
-// put keeps the parts that were read of a cell. A shard without room lets go of any other.
+// put keeps the parts that were read of a cell. A shard without room begins again, because most of
+// what it has is stale.
 func (c *cache) put(got ticket, of evidence.Cell, parts []evidence.Part, now time.Time) {
 	s := c.shard(of)
 	s.mu.Lock()
@@ -83,11 +85,9 @@ func (c *cache) put(got ticket, of evidence.Cell, parts []evidence.Part, now tim
 	if ticket(s.dropped) != got {
 		return
 	}
-	if _, ok := s.cells[of]; !ok && len(s.cells) >= shardRoom {
-		for other := range s.cells {
-			delete(s.cells, other)
-			break
-		}
+	s.parts += len(parts) - len(s.cells[of].parts)
+	if len(s.cells)+s.parts >= shardRoom {
+		s.cells, s.parts = make(map[evidence.Cell]cached), len(parts)
 	}
 	s.cells[of] = cached{parts, now}
 }
@@ -99,6 +99,7 @@ func (c *cache) drop(of evidence.Cell) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropped++
+	s.parts -= len(s.cells[of].parts)
 	delete(s.cells, of)
 }
 
@@ -108,7 +109,7 @@ func (c *cache) clear() {
 		s := &c.shards[i]
 		s.mu.Lock()
 		s.dropped++
-		clear(s.cells)
+		s.cells, s.parts = make(map[evidence.Cell]cached), 0
 		s.mu.Unlock()
 	}
 }
