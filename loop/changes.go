@@ -42,12 +42,14 @@ const (
 // ends before its sweep, an entry is written with the next change of the same segment or heuristic.
 type changes struct {
 	mu       sync.Mutex
-	segments map[string]struct{} // that got evidence, by their scopes
+	segments touched // that got evidence, by their scopes
 	// heuristics are the ids of the ones that got evidence, and incidents are entries that no sweep
 	// has stored yet.
-	heuristics map[string]struct{}
+	heuristics touched
 	incidents  []store.AuditEntry
 }
+
+type touched map[string]struct{}
 
 // touch notes that an answer counts for something else now. More than mostTouched between two
 // sweeps are left out. It only takes a lock.
@@ -55,7 +57,7 @@ func (c *changes) touch(r *answer.Answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.segments == nil {
-		c.segments, c.heuristics = make(map[string]struct{}), make(map[string]struct{})
+		c.segments, c.heuristics = make(touched), make(touched)
 	}
 	if r.Choice != nil && len(c.segments) < mostTouched {
 		c.segments[answers.Scope(r.Choice.Category, r.Choice.Context)] = struct{}{}
@@ -76,50 +78,59 @@ func (c *changes) incident(all ...store.AuditEntry) {
 
 // take returns what one sweep looks at. The rest waits for the next sweep, so that none takes long.
 // What it returns is removed, so two sweeps at once look at different ones.
-func (c *changes) take() (segments, heuristics []string, incidents []store.AuditEntry) {
+func (c *changes) take() (segments, heuristics touched, incidents []store.AuditEntry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	some := func(of map[string]struct{}) []string {
-		all := slices.Sorted(maps.Keys(of))
-		all = all[:min(len(all), mostTurned)]
-		for _, one := range all {
+	some := func(of touched) touched {
+		taken := make(touched)
+		for _, one := range slices.Sorted(maps.Keys(of))[:min(len(of), mostTurned)] {
+			taken[one] = struct{}{}
 			delete(of, one)
 		}
-		return all
+		return taken
 	}
 	incidents, c.incidents = c.incidents, nil
 	return some(c.segments), some(c.heuristics), incidents
 }
 
+// putBack has the next sweep look at what was taken for one that failed.
+func (c *changes) putBack(segments, heuristics touched, incidents []store.AuditEntry) {
+	c.incident(incidents...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.Copy(c.segments, segments)
+	maps.Copy(c.heuristics, heuristics)
+}
+
 // recordChanges adds to the audit log which arms took over, which heuristics began or stopped to
 // answer, and which outages there were. Errors are joined, and one segment does not stop the
-// others. Entries of outages that could not be stored are kept for the next sweep.
-func (a *Agent) recordChanges(ctx context.Context, now time.Time) error {
+// others. If the store failed, the next sweep looks at all of it again, because entries count once.
+func (a *Agent) recordChanges(ctx context.Context, now time.Time) (err error) {
 	segments, heuristics, incidents := a.changed.take()
 	errs := []error{a.putEntries(ctx, incidents...)}
-	if errs[0] != nil {
-		a.changed.incident(incidents...)
-	}
 	if learner := a.learner; learner != nil {
-		for _, scope := range segments {
+		for _, scope := range slices.Sorted(maps.Keys(segments)) {
 			errs = append(errs, a.leader(ctx, learner, scope, now))
 		}
 	}
-	if len(heuristics) == 0 {
-		return errors.Join(errs...)
-	}
-	standings, err := a.learning.Standings(ctx, heuristics...)
-	for _, id := range slices.Sorted(maps.Keys(standings)) {
-		action := stops
-		if standings[id].Confidence >= a.decider.Config().Threshold {
-			action = begins
+	if len(heuristics) > 0 {
+		standings, err := a.learning.Standings(ctx, slices.Sorted(maps.Keys(heuristics))...)
+		errs = append(errs, err)
+		for _, id := range slices.Sorted(maps.Keys(standings)) {
+			action := stops
+			if standings[id].Confidence >= a.decider.Config().Threshold {
+				action = begins
+			}
+			errs = append(errs, a.turn(ctx, store.AuditEntry{
+				At: now, Action: action, Subject: id,
+				Details: map[string]string{"domain": standings[id].Heuristic.Domain},
+			}))
 		}
-		errs = append(errs, a.turn(ctx, store.AuditEntry{
-			At: now, Action: action, Subject: id,
-			Details: map[string]string{"domain": standings[id].Heuristic.Domain},
-		}))
 	}
-	return errors.Join(append(errs, err)...)
+	if err = errors.Join(errs...); err != nil && !errors.Is(err, heed.ErrDamaged) {
+		a.changed.putBack(segments, heuristics, incidents)
+	}
+	return err
 }
 
 // leader records which arm leads in a segment, if it does so clearly: the interval of 90 % of its
@@ -133,16 +144,13 @@ func (a *Agent) leader(
 	if err != nil || len(beliefs) < 2 {
 		return err
 	}
-	best, second := 0, -1.
+	best, second := 0, -1. // the best arm, and the greatest mean of the others
 	for i := 1; i < len(beliefs); i++ {
-		if beliefs[i].Mean() > beliefs[best].Mean() {
-			best = i
+		mean := beliefs[i].Mean()
+		if first := beliefs[best].Mean(); mean > first {
+			best, mean = i, first
 		}
-	}
-	for i := range beliefs {
-		if i != best {
-			second = max(second, beliefs[i].Mean())
-		}
+		second = max(second, mean)
 	}
 	if low, _ := beliefs[best].Interval(0.9); low <= second {
 		return nil
@@ -186,9 +194,6 @@ func (a *Agent) turn(ctx context.Context, e store.AuditEntry) error {
 // putEntries adds entries to the audit log. An entry with an id that is there already is no new
 // one, so several processes can add the same.
 func (a *Agent) putEntries(ctx context.Context, all ...store.AuditEntry) error {
-	if len(all) == 0 {
-		return nil
-	}
 	return store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
 		for i := range all {
 			tx.Put(all[i].Record())
@@ -202,18 +207,16 @@ func (a *Agent) putEntries(ctx context.Context, all ...store.AuditEntry) error {
 // away. The id of the entry is derived from the moment, so one that is stored again is the same.
 func (a *Agent) outage(ctx context.Context, what string, since time.Time, cause error) {
 	now, action := a.cfg.Testing.Now(), outages
+	var notice heed.Notice = heed.Outage{Component: a.cfg.Name, At: now, What: what, Err: cause}
 	if !since.IsZero() {
+		notice = heed.Restored{Component: a.cfg.Name, At: now, What: what, Since: since}
 		action = restored
 	}
 	a.changed.incident(store.AuditEntry{
 		ID: store.IDOf("incident", a.cfg.Name, action, what, now.UTC().Format(time.RFC3339Nano)),
 		At: now, Action: a.cfg.Name + "." + action, Subject: what,
 	})
-	switch {
-	case a.watch == nil:
-	case since.IsZero():
-		a.watch.Tell(ctx, heed.Outage{Component: a.watch.Name(), At: now, What: what, Err: cause})
-	default:
-		a.watch.Tell(ctx, heed.Restored{Component: a.watch.Name(), At: now, What: what, Since: since})
+	if a.watch != nil {
+		a.watch.Tell(ctx, notice)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 )
@@ -80,6 +81,26 @@ func TestASweepRecordsWhichHeuristicsAnswer(t *testing.T) {
 	judge(-1, 4)
 	assert.Equal(t, []string{"loop.answers rotate <", "loop.stops rotate <"}, w.audit())
 	require.Less(t, w.confidence("rotate"), 0.7)
+}
+
+// What a sweep could not record, because one of its calls failed, the next one records.
+func TestASweepThatFailedLosesNoChange(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for at, failed := 1, true; failed; at++ {
+			sea := &storetest.Failing{Store: new(memstore.Store)}
+			w := newWorld(t, loop.Config{Store: sea, Lessons: loop.Lessons{
+				Heuristics: []learning.Heuristic{trusted(rotating)},
+			}})
+			a := w.answer(loop.Event{Text: full, Person: "ann"})
+			require.NoError(t, w.React(ctx, a.ID, loop.Reaction{Person: "ann", Value: 1}))
+			sea.Fail(at, after)
+			_ = w.Sweep(ctx, time.Time{})
+			failed = sea.Failed()
+			sea.Fail(0, false)
+			require.NoError(t, w.Sweep(ctx, time.Time{}))
+			assert.Contains(t, w.audit(), "loop.answers rotate <", at)
+		}
+	}
 }
 
 // A sweep records an outage of the store, once it is over.

@@ -40,10 +40,6 @@ type cached struct {
 	read  time.Time
 }
 
-// A ticket is the number of drops that a reader saw before it read the database. If it is another
-// one afterwards, what was read may be from before a commit.
-type ticket uint64
-
 func newCache() *cache {
 	c := &cache{seed: maphash.MakeSeed()}
 	for i := range c.shards {
@@ -68,21 +64,22 @@ func (c *cache) get(of evidence.Cell, now time.Time) ([]evidence.Part, bool) {
 	return known.parts, ok && age >= 0 && age < stale
 }
 
-// ticket returns the ticket for a read of a cell that is about to begin.
-func (c *cache) ticket(of evidence.Cell) ticket {
+// ticket returns the number of drops that a read of a cell sees, which is about to begin. If it is
+// another one afterwards, what was read may be from before a commit.
+func (c *cache) ticket(of evidence.Cell) uint64 {
 	s := c.shard(of)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return ticket(s.dropped)
+	return s.dropped
 }
 
 // put keeps the parts that were read of a cell. A shard without room begins again, because most of
 // what it has is stale.
-func (c *cache) put(got ticket, of evidence.Cell, parts []evidence.Part, now time.Time) {
+func (c *cache) put(ticket uint64, of evidence.Cell, parts []evidence.Part, now time.Time) {
 	s := c.shard(of)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ticket(s.dropped) != got {
+	if s.dropped != ticket {
 		return
 	}
 	s.parts += len(parts) - len(s.cells[of].parts)

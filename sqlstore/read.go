@@ -106,7 +106,7 @@ func (s *Store) readAll(ctx context.Context, into *store.Snapshot, cells []evide
 	}
 	// A ticket is drawn before the read. If a commit changes the cell in the meantime, the ticket
 	// is void, and what was read does not enter the cache.
-	tickets := make([]ticket, len(cells))
+	tickets := make([]uint64, len(cells))
 	if s.cache != nil {
 		for i, c := range cells {
 			tickets[i] = s.cache.ticket(c)
