@@ -415,15 +415,14 @@ func (a *Account) trust() Branch {
 		b.add("it was deleted since")
 		return b
 	}
-	now := Branch{Text: fmt.Sprintf(
-		"its confidence is %.2f now, after %s: %d ended well and %d badly",
+	now := Branch{Text: fmt.Sprintf("its confidence is %.2f now, after %s: %d ended well, %d badly",
 		bar(t.Standing.Confidence), counted(t.Standing.Fires, "answer"), t.Standing.Successes,
 		t.Standing.Failures)}
 	if t.Standing.Heuristic.Since.After(a.At) {
-		now.add("its text has changed since: the confidence is that of its " +
-			"wording now")
+		now.add("its text has changed since: the confidence is in the new wording")
 	}
-	now.add(fmt.Sprintf("it began with %.2f for and %.2f against", t.Prior.Alpha, t.Prior.Beta))
+	now.add(fmt.Sprintf("at the start it counted as if %.2f answers had ended well and %.2f badly",
+		t.Prior.Alpha, t.Prior.Beta))
 	for _, s := range t.Shares {
 		limited := fair.Limited(s.For+s.Against, s.CountsFor, s.CountsAgainst, t.People)
 		if limited != "" {
@@ -462,7 +461,8 @@ func (a *Account) arm() Branch {
 			prompt.Line(c.Session, shown), c.At.UTC().Format(day)))
 	}
 	for _, d := range c.Record().Draws {
-		b.add(fmt.Sprintf("%s: its draw counts as %.2f, mean %.2f", d.Arm, d.Sample, d.Belief.Mean()))
+		b.add(fmt.Sprintf("%s: expected %.2f, drew %.2f by chance; the highest draw is chosen", d.Arm,
+			d.Belief.Mean(), d.Sample))
 	}
 	if a.Item != nil {
 		for _, arm := range a.Item.Arms {

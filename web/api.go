@@ -42,10 +42,10 @@ func (h *Handler) api() http.Handler {
 func (h *Handler) handle(w http.ResponseWriter, r *http.Request, call *view.Operation) {
 	ctx := r.Context()
 	c := &view.Caller{Person: personOf(r), View: h.view()}
-	var pieces *pieces
+	var sent *pieces // nil: not wanted
 	if call.Path == view.AnswerPath && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		pieces = newPieces(ctx, w)
-		c.Pieces = pieces.piece
+		sent = &pieces{w: w, rc: http.NewResponseController(w), ctx: ctx}
+		c.Pieces = sent.piece
 	}
 	var text []byte
 	got, err := h.carryOut(ctx, r, call, c)
@@ -57,14 +57,14 @@ func (h *Handler) handle(w http.ResponseWriter, r *http.Request, call *view.Oper
 		if f.Cause != nil { // which the client does not see
 			h.tell(ctx, call.Method+" "+call.Path, f.Cause)
 		}
-		if !pieces.problem(f) {
+		if !sent.problem(f) {
 			write(w, f)
 		}
 		return
 	}
 	switch {
-	case pieces != nil:
-		pieces.end(text)
+	case sent != nil:
+		sent.end(text)
 	case got == any(view.Nothing{}):
 		w.WriteHeader(http.StatusNoContent)
 	default:
@@ -80,15 +80,6 @@ func (h *Handler) carryOut(
 	if call.Method == http.MethodGet {
 		return call.Query(ctx, c, r.URL.RawQuery)
 	}
-	given, err := bodyOf(r)
-	if err != nil {
-		return nil, err
-	}
-	return call.Do(ctx, c, given)
-}
-
-// bodyOf returns the body of a request.
-func bodyOf(r *http.Request) ([]byte, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
 		return nil, &view.Fault{Sort: notJSONType,
@@ -98,7 +89,11 @@ func bodyOf(r *http.Request) ([]byte, error) {
 		return nil, &view.Fault{Sort: view.Malformed,
 			Detail: "This call has no parameters in the URL."}
 	}
-	return io.ReadAll(r.Body)
+	given, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	return call.Do(ctx, c, given)
 }
 
 // problemsAt is where web/README.md explains each sort of problem.

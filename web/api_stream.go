@@ -25,10 +25,6 @@ type piece struct {
 	Restart bool `json:"restart"`
 }
 
-func newPieces(ctx context.Context, w http.ResponseWriter) *pieces {
-	return &pieces{w: w, rc: http.NewResponseController(w), ctx: ctx}
-}
-
 // piece sends a part of the answer. A client that does not read is cut off when the time of its
 // request ends.
 func (p *pieces) piece(_ context.Context, text string, restart bool) {

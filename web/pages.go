@@ -213,8 +213,7 @@ type address string
 
 // A listing is a part of a list, with the addresses of the first part and of the next one.
 type listing[T any] struct {
-	Rows        []T
-	Total       int     // of all parts, or 0 if it is not known
+	view.List[T]
 	First, Next address // "" in the first part, and in the last one
 	Search      string
 	Query       any  // what is selected
@@ -230,10 +229,9 @@ func list[P view.Paged[Query], Query, T any](
 	l.Query, l.Search = q, given.Get("q")
 	after := given.Get("after")
 	P(&q).Turn(view.Page{Limit: perPage, After: after, Search: l.Search})
-	found, err := read(r.Context(), q)
-	l.Rows, l.Total = found.Items, found.Total
-	if found.Next != "" {
-		given.Set("after", found.Next)
+	l.List, err = read(r.Context(), q)
+	if l.List.Next != "" {
+		given.Set("after", l.List.Next)
 		l.Next = address("?" + given.Encode())
 	}
 	if given.Del("after"); after != "" {

@@ -36,7 +36,7 @@ func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range d.Proposals.Rows {
+	for _, p := range d.Proposals.Items {
 		d.Yours[p.ID] = view.Yours(&p, personOf(r))
 	}
 	in, err := v.Inbox(ctx, mostUnsettled)

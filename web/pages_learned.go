@@ -16,8 +16,7 @@ import (
 
 // A homeData summarises what waits and what was learned.
 type homeData struct {
-	Rules, Arms, Heuristics, Ways bool // which of them there are
-
+	*view.Source
 	Waiting, Unsettled int // proposals, corrections to resolve
 	Segments           int
 	Leaders            []view.Segment
@@ -25,14 +24,12 @@ type homeData struct {
 	Gain               gainData
 }
 
-const mostLeaders = 3
+// The pages show at most so many. A form opens another item.
+const mostLeaders, mostItems, mostOutcomes, mostObserved = 3, 100, 50, 100
 
 // home is the first page.
 func home(r *http.Request, v *view.Source) (any, error) {
-	ctx, d := r.Context(), homeData{
-		Rules: v.Feedback != nil, Arms: v.Strategy != nil, Heuristics: v.Learning != nil,
-		Ways: v.Patterns != nil,
-	}
+	ctx, d := r.Context(), homeData{Source: v}
 	var err error
 	if d.Gain, err = gainOf(r, v); err != nil {
 		return nil, err
@@ -40,14 +37,14 @@ func home(r *http.Request, v *view.Source) (any, error) {
 	if d.Down, err = v.Unavailable(ctx, v.Name); err != nil {
 		return nil, err
 	}
-	if d.Rules {
+	if v.Has(ofRules) {
 		in, err := v.Inbox(ctx, 1)
 		if err != nil {
 			return nil, err
 		}
 		d.Waiting, d.Unsettled = in.Pending, in.Unsettled
 	}
-	if d.Arms {
+	if v.Has(ofArms) {
 		found, err := v.Segments(ctx, view.Page{Limit: perPage})
 		if err != nil {
 			return nil, err
@@ -82,9 +79,6 @@ type segmentData struct{ view.SegmentDetail }
 
 func (d segmentData) title() string { return "Segment: " + segmentName(d.Category, d.Context) }
 
-// mostItems is how many items a segment shows. A form opens another one.
-const mostItems = 100
-
 func segment(r *http.Request, v *view.Source) (any, error) {
 	found, err := v.Segment(r.Context(), queryOf(r), mostItems)
 	return segmentData{found}, err
@@ -98,8 +92,6 @@ type itemData struct {
 
 func (d itemData) title() string { return "Item: " + cmp.Or(say(d.Item.Item), "none") }
 
-const mostOutcomes = 50
-
 func item(r *http.Request, v *view.Source) (any, error) {
 	q := queryOf(r)
 	found, err := v.Item(r.Context(), q)
@@ -111,8 +103,6 @@ func item(r *http.Request, v *view.Source) (any, error) {
 	}, mostOutcomes, func(*strategy.Choice) bool { return true })
 	return itemData{found, all}, err
 }
-
-const mostObserved = 100
 
 func heuristic(r *http.Request, v *view.Source) (any, error) {
 	return byID(r, func(ctx context.Context, id string) (view.HeuristicDetail, error) {

@@ -11,12 +11,10 @@ import (
 
 // The paths that a load balancer asks, which need no person.
 const (
-	livePath  = "/healthz" // 200 as long as the process serves
-	readyPath = "/readyz"  // 200 if the store answers, and else 503
+	livePath     = "/healthz" // 200 as long as the process serves
+	readyPath    = "/readyz"  // 200 if the store answers in time, and else 503
+	readyTimeout = 2 * time.Second
 )
-
-// readyTimeout bounds how long the store may take.
-const readyTimeout = 2 * time.Second
 
 // probe answers a load balancer, and reports whether the request is one of it.
 func (h *Handler) probe(w http.ResponseWriter, r *http.Request) bool {

@@ -33,8 +33,9 @@ var funcs = template.FuncMap{
 		return t.UTC().AddDate(0, 0, later).Format(time.DateOnly)
 	},
 	"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"percent": percent, "plural": plural, "words": words, "deed": deed, "news": news, "about": about,
-	"because": because, "join": func(all []string) string { return say(strings.Join(all, ", ")) },
+	"percent": percent, "plural": view.Plural, "words": words, "deed": deed, "news": news,
+	"about": about, "because": because,
+	"join": func(all []string) string { return say(strings.Join(all, ", ")) },
 	"field": func(id, name, label, value, hint string) fieldView {
 		return fieldView{id, name, label, value, hint}
 	},
@@ -102,14 +103,6 @@ func when(t time.Time) string {
 }
 
 func percent(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
-
-// plural writes a number with its word.
-func plural(n any, one, many string) string {
-	if text := fmt.Sprint(n); text != "1" {
-		return text + " " + many
-	}
-	return "1 " + one
-}
 
 // words writes a constant as words: "APPROVED_WITH_CHANGES" is "approved with changes".
 func words(value any) string {
@@ -202,10 +195,7 @@ func because(actor, reason string) string {
 // A fieldView is a control of a form: its names are unique in the page.
 type fieldView struct{ ID, Name, Label, Value, Hint string }
 
-const (
-	scaleWidth  = 1000 // of a picture, in its own units
-	chartHeight = 200
-)
+const scaleWidth, chartHeight = 1000, 200 // of a picture, in its own units
 
 // place returns where a value from 0 to 1 is on the scale. Another value is at the edge.
 func place(x float64) float64 {

@@ -160,32 +160,23 @@ func (s *server) addTool(to *sdk.Server, o *view.Operation) {
 			IdempotentHint: reads,
 		},
 	}, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		out, err := call(ctx, o, s.caller(req.Extra), req.Params.Arguments)
+		given := req.Params.Arguments
+		if len(given) == 0 {
+			given = json.RawMessage("{}")
+		}
+		out, err := o.Do(ctx, s.caller(req.Extra), given)
+		if out == any(view.Nothing{}) {
+			out = map[string]bool{"done": true}
+		}
+		text, failed := json.Marshal(out)
 		result := &sdk.CallToolResult{}
-		if err != nil {
+		if err = cmp.Or(err, failed); err != nil {
 			f := view.FaultOf(err, o.In)
 			result.SetError(cmp.Or(f.Cause, error(f))) // a failure inside keeps its words
 			return result, nil
 		}
-		result.StructuredContent = json.RawMessage(out)
-		result.Content = []sdk.Content{&sdk.TextContent{Text: string(out)}}
+		result.StructuredContent = json.RawMessage(text)
+		result.Content = []sdk.Content{&sdk.TextContent{Text: string(text)}}
 		return result, nil
 	})
-}
-
-// call carries an operation out.
-func call(
-	ctx context.Context, o *view.Operation, c *view.Caller, given json.RawMessage,
-) ([]byte, error) {
-	if len(given) == 0 {
-		given = json.RawMessage("{}")
-	}
-	out, err := o.Do(ctx, c, given)
-	if err != nil {
-		return nil, err
-	}
-	if _, nothing := out.(view.Nothing); nothing {
-		return []byte(`{"done":true}`), nil
-	}
-	return json.Marshal(out)
 }

@@ -18,10 +18,6 @@ type answersCommand struct {
 	Limit atMost `default:"20"`
 }
 
-// lessonKind is the end of the name of a kind of records. A module or learner that is used alone
-// has answers as well, but only agents have lessons.
-const lessonKind = ".lesson"
-
 // agents are the agents of a store. What opens one is its name.
 var agents = part{"agent", "",
 	func(ctx context.Context, st store.Store) (names []string, err error) {
@@ -29,7 +25,8 @@ var agents = part{"agent", "",
 			if err != nil {
 				return nil, err
 			}
-			if name, ok := strings.CutSuffix(kind.ID, lessonKind); ok {
+			// A module or learner that is used alone has answers as well, but only agents have lessons.
+			if name, ok := strings.CutSuffix(kind.ID, ".lesson"); ok {
 				names = append(names, name)
 			}
 		}

@@ -159,7 +159,7 @@ func TestExplainAsksWhichAgent(t *testing.T) {
 	}
 	which := of("disk").run(t)
 	assert.Equal(t, misuse, which.code)
-	assert.Contains(t, which.err, "has 2 agents: choose one with --agent: loop, support")
+	assert.Contains(t, which.err, "has more than one agent: choose one with --agent: loop, support")
 	assert.Equal(t, failed, of("disk", "--agent", "support").run(t).code, "that is no whole id")
 	assert.Contains(t, of("disk", "--agent", "loop").run(t).out, "answer disk")
 	wrong := of("disk", "--agent", "supprt").run(t)

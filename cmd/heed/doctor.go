@@ -19,11 +19,11 @@ import (
 	"github.com/heedhq/heed/stream"
 )
 
-const day = 24 * time.Hour
-
 const (
+	day      = 24 * time.Hour
 	waiting  = time.Hour // how long an event may wait before somebody should look
 	mostRead = 1000      // events that are counted
+	restore  = "restore the store from a copy"
 )
 
 type doctorCommand struct {
@@ -75,7 +75,7 @@ func (cmd doctorCommand) Run(s *session) error {
 	case troubleOf(err) == damaged, errors.As(err, new(*sqlstore.SchemaError)):
 		d.fault("%v", at.explain(err))
 	case errors.Is(err, heed.ErrDamaged):
-		d.fault("%v: restore the store from a copy", err)
+		d.fault("%v: %s", err, restore)
 	case err != nil:
 		return at.explain(err)
 	}
@@ -215,30 +215,75 @@ func (d *diagnosis) rows(s *session) error {
 	return nil
 }
 
-// damage names every record that can't be read. A dump ends at the first one.
+// damage names what can't be read. A dump ends at the first of it.
 func (d *diagnosis) damage(s *session, first error) error {
 	status, err := s.at.store.Status(s.ctx)
 	for _, kind := range status.Records {
-		remedy := "restore the store from a copy"
+		var bad []string
+		for r, err := range s.at.store.Find(s.ctx, store.Query{Kind: kind}) {
+			if err == nil {
+				_, err = store.Decode[any](r.Body)
+			}
+			if errors.Is(err, heed.ErrDamaged) {
+				bad = append(bad, cmp.Or(r.ID, err.Error())) // the error has the id that r lacks
+			} else if err != nil {
+				return err
+			}
+		}
+		remedy := restore
 		if name, _ := store.KindOf(kind); strings.HasSuffix(name, ".frozen") {
 			remedy = "heed store freeze or unfreeze, with its --agent and --tenant, writes it again"
 		}
-		for r, err := range s.at.store.Find(s.ctx, store.Query{Kind: kind}) {
-			_, bad := store.Decode[any](r.Body)
-			switch {
-			case errors.Is(err, heed.ErrDamaged):
-				d.fault("%v: %s", err, remedy)
-			case err != nil:
-				return err
-			case bad != nil:
-				d.fault("record %s of %s is damaged: %s", show(r.ID), show(kind), remedy)
+		d.unread("record", kind, remedy, bad)
+	}
+	for _, kind := range status.Cells {
+		bad, err := histories(s, kind)
+		if err != nil {
+			return err
+		}
+		d.unread("cell", kind, restore, bad)
+	}
+	if d.faults == 0 {
+		d.fault("not everything can be read: %v: %s", first, restore)
+	}
+	return err
+}
+
+// unread reports the damaged records, or cells, of a kind.
+func (d *diagnosis) unread(what, kind, remedy string, names []string) {
+	if len(names) > 0 {
+		d.fault("%s of %s can't be read: %s. Named: %s", plural(len(names), what, what+"s"),
+			show(kind), remedy, someOf(names))
+	}
+}
+
+// histories returns the names of the cells of a kind that have a damaged observation.
+func histories(s *session, kind string) (bad []string, _ error) {
+	last := evidence.Cell{}
+	for scope, err := range s.at.store.Scopes(s.ctx, kind) {
+		if err != nil {
+			return nil, err
+		}
+		of := store.CellQuery{Kind: kind, Scope: scope}
+		for part, err := range s.at.store.List(s.ctx, of) {
+			if err != nil {
+				return nil, err
+			}
+			if part.Cell == last { // another part of it
+				continue
+			}
+			last = part.Cell
+			for o, err := range s.at.store.History(s.ctx, last) {
+				if errors.Is(err, heed.ErrDamaged) || err == nil && o.Validate(o.At) != nil {
+					bad = append(bad, fmt.Sprint(scope, " / ", last.Item, " / ", last.Name))
+					break
+				} else if err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
-	if d.faults == 0 {
-		d.fault("not everything can be read: %v: restore the store from a copy", first)
-	}
-	return err
+	return bad, nil
 }
 
 // events looks at what waits to be published.

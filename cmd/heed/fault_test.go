@@ -13,6 +13,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
 )
 
 // assertFails checks that a call exits with a code, prints nothing, and says in one line what is
@@ -112,7 +117,7 @@ func TestFaults(t *testing.T) {
 		{"no such recorder", of(db, "patterns", "--agent", "pattern"), failed,
 			[]string{`there is no agent "pattern"`}},
 		{"a pin of no module", of(db, "confidence", "--agent", "models", "pin", "greet-by-name",
-			"--yes", "--reason", "x"), failed, []string{`there is no module "models"`}},
+			"--yes", "--reason", "x"), failed, []string{`there is no agent with heuristics "models"`}},
 		{"an overview of no agent", of(db, "--agent", "typo"), failed,
 			[]string{`there is no agent "typo": `, `"coder"`, `"models", `}},
 		{"a status of no agent", of(db, "strategy", "--agent", "typo"), failed,
@@ -239,11 +244,15 @@ func TestDoctorFindsFaults(t *testing.T) {
 		says            string
 	}{
 		{"a row that is no observation", "UPDATE heed_observation SET observation = '{' WHERE seq = 1",
-			failed, "fault: not everything can be read"},
+			failed, "can't be read: restore the store from a copy. Named: "},
+		{"a weight that is none", `UPDATE heed_observation SET observation =
+			replace(observation, '"weight":', '"weight":-') WHERE seq = 1`, failed,
+			"can't be read: restore the store from a copy. Named: "},
 		{"a hash that is none", "UPDATE heed_observation SET cell = 'x' WHERE seq = 1", failed,
 			"fault: not everything can be read"},
 		{"a record that is no JSON", "UPDATE heed_record SET body = '{' WHERE id = 'tests-first'",
-			failed, "fault: record tests-first of patterns.pattern is damaged"},
+			failed, "fault: 1 record of patterns.pattern can't be read: restore the store from a copy. " +
+				`Named: "tests-first"`},
 		{"a kind that can't be read", "UPDATE heed_kind SET kind = '{' WHERE name = 'decision.trace'",
 			failed,
 			`damaged record: how records of kind "decision.trace" are kept`},
@@ -314,7 +323,7 @@ func TestDoctorReadsEveryRecord(t *testing.T) {
 		require.NoError(t, rows.Err())
 	})
 	require.Greater(t, len(kinds), 10)
-	told := regexp.MustCompile(`^record \S+ of (\S+) is damaged`)
+	told := regexp.MustCompile(`^\d+ records? of (\S+) can't be read: `)
 	statement(t, db, "UPDATE heed_record SET body = 'x' WHERE kind <> 'heed.version'")
 	found := readOf[diagnosis](t, failed, "--db", db, "doctor")
 	assert.Empty(t, found.Kinds, "counts would not be of everything")
@@ -325,6 +334,44 @@ func TestDoctorReadsEveryRecord(t *testing.T) {
 		}
 	}
 	assert.Equal(t, kinds, slices.Compact(named))
+}
+
+// Damaged records and cells are counted by kind, and ten of each kind are named.
+func TestDoctorNamesWhatIsDamaged(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	onFile(t, db, func(handle *sql.DB) {
+		st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite)
+		require.NoError(t, err)
+		kind := store.Kind{Name: "host.note"}
+		require.NoError(t, st.Declare(ctx, kind))
+		for n := range 12 {
+			id := fmt.Sprint(n)
+			sum := evidence.Observation{ID: id, Weight: 1, At: start, Source: "ann",
+				Cell: evidence.Cell{Kind: "host.sum", Scope: id, Item: "i", Name: "n"}}
+			again := sum
+			again.ID, again.Source = id+"b", "bob" // the cell counts once
+			_, err := st.Commit(ctx, store.Batch{
+				Records: []store.Record{{Ref: store.Ref{Kind: kind.Name, ID: id}, At: start,
+					Body: store.Of(n)}},
+				Observations: []evidence.Observation{sum, again},
+				Policies:     map[string]evidence.Policy{"host.sum": {ByOrigin: true}},
+			})
+			require.NoError(t, err)
+		}
+	})
+	statement(t, db, "UPDATE heed_observation SET observation = '{'; "+
+		"UPDATE heed_record SET body = 'x' WHERE kind = 'host.note'")
+	out := call{args: []string{"--db", db, "doctor"}}.run(t).out
+	const remedy = " can't be read: restore the store from a copy. Named: "
+	for _, line := range []string{
+		"12 records of host.note" + remedy + `"11", "10", "9", "8", "7", "6", "5", "4", "3", "2", ` +
+			"and 2 more",
+		"12 cells of host.sum" + remedy + `"0 / i / n", "1 / i / n", "10 / i / n", `,
+		" of models.arm" + remedy + `"law/ / contracts / `,
+	} {
+		assert.Contains(t, out, line)
+	}
 }
 
 // A record that can't be read is called damaged, and not unknown.
@@ -361,6 +408,43 @@ func TestListsNameWhatCantBeRead(t *testing.T) {
 		all := call{args: at(db, strings.Fields(list)...)}.run(t)
 		assertFails(t, all, failed, `"`+id+`"`, "damaged record", "see heed doctor")
 	}
+}
+
+// One damaged answer, or a trace of one, does not hide the sound ones.
+func TestDamagedAnswersDoNotHideOthers(t *testing.T) {
+	t.Parallel()
+	db := explainable(t, "support")
+	damaged := store.Ref{Kind: "support.answer", ID: answers.ID("light")}
+	statement(t, db, "UPDATE heed_record SET body = 'x' WHERE id = '"+damaged.ID+"'")
+	says := `1 record is left out: "` + damaged.ID + ` of support.answer": damaged record: ` +
+		"see heed doctor"
+
+	list := call{args: []string{"--db", db, "answers"}}.run(t)
+	assert.Equal(t, failed, list.code)
+	assert.Contains(t, list.out, "heuristic rotate")
+	assert.NotContains(t, list.out, "light")
+	assert.Equal(t, "heed: "+says+"\n", list.err)
+
+	r := call{args: []string{"--db", db}}.run(t)
+	assert.Equal(t, done, r.code, r.err)
+	for _, part := range []string{
+		"Is support getting better?", "Waits for a person\nNothing that can be read.",
+		`fault: strategy: history: support.answer "` + damaged.ID,
+	} {
+		assert.Contains(t, r.out, part)
+	}
+	doctor := call{args: []string{"--db", db, "doctor"}}.run(t)
+	assert.Contains(t, doctor.out, "fault: 1 record of support.answer can't be read: restore the "+
+		`store from a copy. Named: "`+damaged.ID+`"`)
+
+	statement(t, db, "DELETE FROM heed_record WHERE id = '"+damaged.ID+"'; "+
+		"UPDATE heed_record SET body = 'x' WHERE kind = 'decision.trace'")
+	list = call{args: []string{"--db", db, "answers"}}.run(t)
+	assert.Contains(t, list.out, "Rotate its logs.")
+	assert.Contains(t, list.err, "1 record is left out: ")
+	assert.Contains(t, list.err, " of decision.trace")
+	statement(t, db, "DELETE FROM heed_record WHERE kind = 'support.answer'")
+	assert.Equal(t, done, call{args: []string{"--db", db, "answers"}}.run(t).code)
 }
 
 func TestACorruptFile(t *testing.T) {

@@ -24,13 +24,6 @@ import (
 	"github.com/heedhq/heed/loop"
 )
 
-// A pastFile names a log and how it is read.
-type pastFile struct {
-	File string `arg:""`
-	Map  string `placeholder:"FILE"`
-	Skip bool
-}
-
 // A pastLog is a log that was opened. It is read twice.
 type pastLog struct {
 	*os.File
@@ -38,15 +31,15 @@ type pastLog struct {
 }
 
 // open opens the log, with its mapping.
-func (p *pastFile) open() (l *pastLog, err error) {
+func (cmd *pastCommand) open() (l *pastLog, err error) {
 	l = &pastLog{}
-	if l.File, err = openFile(p.File); err != nil {
+	if l.File, err = openFile(cmd.File); err != nil {
 		return nil, err
 	}
 	if about, failed := l.Stat(); failed == nil && !about.Mode().IsRegular() {
 		err = fmt.Errorf("%s is no file that can be read twice: write the log to one first", l.Name())
 	} else {
-		err = p.mapping(l)
+		err = cmd.mapping(l)
 	}
 	if err != nil {
 		err = errors.Join(err, l.Close())
@@ -54,18 +47,18 @@ func (p *pastFile) open() (l *pastLog, err error) {
 	return l, err
 }
 
-func (p *pastFile) mapping(l *pastLog) (err error) {
-	if p.Map == "" {
+func (cmd *pastCommand) mapping(l *pastLog) (err error) {
+	if cmd.Map == "" {
 		l.Mapping, err = past.Propose(l.File)
 		return err
 	}
-	file, err := openFile(p.Map)
+	file, err := openFile(cmd.Map)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	if l.Mapping, err = past.ReadMapping(file); err != nil {
-		err = fmt.Errorf("%s: %w", p.Map, err)
+		err = fmt.Errorf("%s: %w", cmd.Map, err)
 	}
 	return err
 }
@@ -111,7 +104,7 @@ type survey struct {
 }
 
 // look reads the whole log once, and refuses rows at fault that are not to be skipped.
-func (p *pastFile) look(
+func (cmd *pastCommand) look(
 	ctx context.Context, l *pastLog, own func(*loop.Past) error,
 ) (survey, error) {
 	found := survey{Arms: make(map[string]int), praises: make(praises)}
@@ -144,7 +137,7 @@ func (p *pastFile) look(
 		}
 	}
 	found.People = len(people)
-	return found, p.faults(&found)
+	return found, cmd.faults(&found)
 }
 
 // peopleIn returns the names of people in an answer. Sources of outcomes may be instruments.
@@ -162,8 +155,8 @@ func peopleIn(p *loop.Past) (all []string) {
 }
 
 // faults reports the rows at fault, unless they are to be skipped.
-func (p *pastFile) faults(found *survey) error {
-	if found.Bad == 0 || p.Skip && found.Rows > 0 {
+func (cmd *pastCommand) faults(found *survey) error {
+	if found.Bad == 0 || cmd.Skip && found.Rows > 0 {
 		return nil
 	}
 	for _, fault := range found.Faults {
@@ -177,7 +170,9 @@ func (p *pastFile) faults(found *survey) error {
 }
 
 type pastCommand struct {
-	pastFile    `embed:""`
+	File        string `arg:""`
+	Map         string `placeholder:"FILE"`
+	Skip        bool
 	New         bool
 	Propose     bool
 	Backtest    bool

@@ -56,7 +56,7 @@ func newParser(c *commands, out, errOut *os.File) (*kong.Kong, error) {
 	parser, err := kong.New(c, kong.Name("heed"),
 		kong.Description("Show, explain and change what an agent has learned with heed."),
 		kong.Writers(out, errOut),
-		kong.Vars{"version": version()},
+		kong.Vars{"version": version()}, kong.Help(help),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}))
 	if err == nil {
 		describe(parser.Model.Node)
@@ -98,16 +98,17 @@ func run(ctx context.Context, args []string) error {
 	}
 	width, _, _ := term.GetSize(os.Stdout.Fd()) // a pipe has none
 	out := &printer{w: os.Stdout, width: width}
-	if words := strings.Join(wordsOf(parsed.Selected()), " "); slices.Contains(agentless, words) {
+	words := parsed.Selected().FullPath()
+	if refuses(words, "agent") {
 		for _, given := range parsed.Path {
 			if given.Flag != nil && given.Flag.Name == "agent" {
-				return &usageError{"heed " + words + " is for all agents, and not for an --agent"}
+				return &usageError{words + " is for all agents, and not for an --agent"}
 			}
 		}
 		c.Agent = "" // of the environment
-		if i := slices.Index(agentless, words); c.Tenant != "" && i < tenantless {
-			return &usageError{"heed " + words + " is for the whole store, and not for a --tenant"}
-		}
+	}
+	if c.Tenant != "" && refuses(words, "tenant") {
+		return &usageError{words + " is for the whole store, and not for a --tenant"}
 	}
 	err = parsed.Run(&session{&c, ctx, parsed.Selected().Name, out, nil, false})
 	return flagged(err, parsed.Selected())
@@ -130,11 +131,25 @@ func flagged(err error, of *kong.Node) error {
 // agentless are the commands that are for all agents of a store. The first ones, as many as
 // tenantless, are for all tenants.
 var agentless = []string{
-	"doctor", "store migrate", "store backup", "store import", "store export", "store forget",
-	"store audit",
+	"heed doctor", "heed store migrate", "heed store backup", "heed store import",
+	"heed store export", "heed store forget", "heed store audit",
 }
 
 const tenantless = 4
+
+// refuses reports whether a command refuses a flag that all commands have.
+func refuses(command, flag string) bool {
+	i := slices.Index(agentless, command)
+	return i >= 0 && (flag == "agent" || flag == "tenant" && i < tenantless)
+}
+
+// help prints the help of a command without the flags that it refuses.
+func help(o kong.HelpOptions, c *kong.Context) error {
+	for _, flag := range c.Model.Flags {
+		flag.Hidden = c.Selected() != nil && refuses(c.Selected().FullPath(), flag.Name)
+	}
+	return kong.DefaultHelpPrinter(o, c)
+}
 
 // hint names the help to read.
 func hint(err error) error {
@@ -157,8 +172,7 @@ func hint(err error) error {
 		names := texts(node.Children, func(n *kong.Node) string { return n.Name })
 		err = fmt.Errorf("%w, commands are %s", err, strings.Join(names, ", "))
 	}
-	words := append([]string{"heed"}, wordsOf(node)...)
-	return fmt.Errorf("%w: see %s --help", err, strings.Join(words, " "))
+	return fmt.Errorf("%w: see %s --help", err, node.FullPath())
 }
 
 // version returns the version of heed's module, which contains the commit if the build recorded it.
@@ -198,8 +212,7 @@ func describe(root *kong.Node) {
 	}
 	_ = kong.Visit(root, func(node kong.Visitable, next kong.Next) error {
 		if n, ok := node.(*kong.Node); ok {
-			words := append([]string{"heed"}, wordsOf(n)...)
-			describeOne(n, sections["changes"]+"\n"+sections[strings.Join(words, " ")])
+			describeOne(n, sections["changes"]+"\n"+sections[n.FullPath()])
 		}
 		return next(nil)
 	})
@@ -227,12 +240,4 @@ func describeOne(n *kong.Node, section string) {
 		}
 	}
 	n.Detail = strings.TrimSpace(strings.Join(text, "\n"))
-}
-
-// wordsOf returns the words that name a command, from the first on.
-func wordsOf(n *kong.Node) []string {
-	if n == nil || n.Type == kong.ApplicationNode {
-		return nil
-	}
-	return append(wordsOf(n.Parent), n.Name)
 }

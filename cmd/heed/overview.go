@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
@@ -27,6 +29,7 @@ type summary struct {
 	Disputed int           `json:"disputed"` // corrections that may contradict others
 	Unfit    int           `json:"unfit"`    // rules without an effect, or with a bad one
 	Wrong    []finding     `json:"wrong"`
+	Unread   bool          `json:"unread"` // something, because it is damaged
 }
 
 // A gained is what learning gains an agent.
@@ -51,19 +54,19 @@ func (overviewCommand) Run(s *session) error {
 	err := s.with(func() error {
 		sum = summary{
 			Store: s.at.String(), Engine: s.at.dialect.String(), Gain: []gained{},
-			Learners: []view.Status{}, Waiting: []view.Rule{},
+			Learners: []view.Status{}, Waiting: []view.Rule{}, Wrong: []finding{},
 		}
 		for _, of := range []struct {
 			part
 			add func(*session, *view.Source) error
 		}{{agents, sum.agent}, {learners, sum.learner}, {services, sum.rules}} {
-			err := of.each(s, func(v *view.Source) error { return of.add(s, v) })
-			if err != nil {
+			err := of.each(s, func(v *view.Source) error { return sum.sound(s, of.add(s, v)) })
+			if err = sum.sound(s, err); err != nil {
 				return err
 			}
 		}
 		for e, err := range store.AuditEntries(s.ctx, s.at.view, store.Query{Limit: 1}) {
-			if err != nil {
+			if err = sum.sound(s, err); err != nil {
 				return err
 			}
 			sum.seen(e.At)
@@ -74,6 +77,15 @@ func (overviewCommand) Run(s *session) error {
 		return err
 	}
 	return s.answer(sum, "overview")
+}
+
+// sound makes a finding of damage, so that the rest is shown, and returns other errors.
+func (sum *summary) sound(s *session, err error) error {
+	if errors.Is(err, heed.ErrDamaged) {
+		sum.Unread, sum.Wrong = true, append(sum.Wrong, finding{"fault", s.at.explain(err).Error()})
+		return nil
+	}
+	return err
 }
 
 // seen describes when a record was written.
@@ -90,8 +102,8 @@ func (sum *summary) agent(s *session, v *view.Source) error {
 		return err
 	}
 	sum.Gain = append(sum.Gain, gained{v.Name, g, g.Course(view.ByWeek, mostWeeks)})
-	latest, err := v.Answers(s.ctx, view.AnswerQuery{Page: view.Page{Limit: 1}})
-	for _, a := range latest.Items {
+	latest, err := paged(s, 1, view.AnswerQuery{}, v.Answers)
+	for _, a := range latest {
 		sum.seen(a.At)
 	}
 	return err
@@ -123,7 +135,7 @@ func (sum *summary) rules(s *session, v *view.Source) error {
 
 // faults lists what the doctor finds without reading the whole store.
 func (sum *summary) faults(s *session) error {
-	d := &diagnosis{Findings: []finding{}}
+	d := &diagnosis{Findings: sum.Wrong}
 	all, err := s.at.tenants(s.ctx)
 	if err = cmp.Or(err, d.events(s), d.models(s), d.frozen(s, mostFrozen)); err != nil {
 		return err

@@ -32,12 +32,12 @@ var (
 			v.Strategy, err = strategy.Open(ctx, strategy.Config{Store: v.Store, Name: name, Now: v.Now})
 			return err
 		}}
-	modules = part{"module", "learning", settings.Names("learning/"),
+	modules = part{"agent with heuristics", "learning", settings.Names("learning/"),
 		func(ctx context.Context, v *view.Source, name string) (err error) {
 			v.Learning, err = learning.Open(ctx, learning.Config{Store: v.Store, Name: name, Now: v.Now})
 			return err
 		}}
-	recorders = part{"recorder", "patterns", settings.Names("patterns/"),
+	recorders = part{"agent with patterns", "patterns", settings.Names("patterns/"),
 		func(ctx context.Context, v *view.Source, name string) (err error) {
 			v.Patterns, err = patterns.Open(ctx, patterns.Config{Store: v.Store, Name: name, Now: v.Now})
 			return err
@@ -116,8 +116,8 @@ func (t part) with(s *session, do func(*view.Source) error) error {
 func (t part) choose(s *session, v *view.Source) (has bool, known []string, _ error) {
 	found, known, err := t.find(s, cmp.Or(v.Name, s.Agent))
 	if len(found) > 1 {
-		err = &usageError{fmt.Sprintf("%s has %d %ss: choose one with --agent: %s", s.at.place,
-			len(found), t.what, show(strings.Join(known, ", ")))}
+		err = &usageError{fmt.Sprintf("%s has more than one %s: choose one with --agent: %s",
+			s.at.place, t.what, show(strings.Join(known, ", ")))}
 	}
 	if err != nil || len(found) == 0 {
 		return false, known, err

@@ -119,10 +119,7 @@ func percent(x float64) plain { return plain(fmt.Sprintf("%.0f %%", 100*x)) }
 
 // list writes texts one after the other, or another text for an empty list.
 func list(texts []string, none plain) plain {
-	if len(texts) == 0 {
-		return none
-	}
-	return say("%v", texts)
+	return plain(view.Join(texts, string(none), show))
 }
 
 // alt returns a text to print. If it is empty, that is a dash or another text.
@@ -133,13 +130,7 @@ func alt(value any, none ...plain) plain {
 	return append(none, "-")[0]
 }
 
-// plural writes a number of things.
-func plural(n any, one, many string) plain {
-	if text := fmt.Sprint(n); text != "1" {
-		return plain(text + " " + many)
-	}
-	return plain("1 " + one)
-}
+func plural(n any, one, many string) plain { return plain(view.Plural(n, one, many)) }
 
 func lower(state any) string { return strings.ToLower(fmt.Sprint(state)) }
 
@@ -173,16 +164,12 @@ func (p *printer) table(columns ...string) string {
 	return ""
 }
 
-// success writes the success of answers, and amount of how many it is known.
-func success(m loop.Measured) plain { return measured(m, percent(m.Success)) }
-
-func amount(m loop.Measured) plain { return measured(m, plain(fmt.Sprintf("%.0f", m.Outcomes))) }
-
-func measured(m loop.Measured, words plain) plain {
+// measured writes the success of answers, and of how many it is known.
+func measured(m loop.Measured) [2]plain {
 	if m.Outcomes < 0.5 {
-		return "-"
+		return [2]plain{"-", "-"}
 	}
-	return words
+	return [2]plain{percent(m.Success), plain(fmt.Sprintf("%.0f", m.Outcomes))}
 }
 
 // counts writes how much counts of what a source has said.
@@ -232,11 +219,10 @@ func (p *printer) funcs() template.FuncMap {
 		},
 		"none": func() plain { return "-" }, "ready": func(s string) plain { return plain(s) },
 		"say": say, "alt": alt, "list": list, "plural": plural, "percent": percent, "lower": lower,
-		"success": success, "amount": amount,
 		"signed": func(x float64) plain { return plain(fmt.Sprintf("%+.2f", x)) },
-		"counts": counts,
-		"of":     func(right, wrong uint64) plain { return plain(fmt.Sprint(right, "/", right+wrong)) },
-		"sum":    func(x, y float64) float64 { return x + y }, "atleast": atLeast, "env": os.Getenv,
+		"counts": counts, "measured": measured,
+		"of":  func(right, wrong uint64) plain { return plain(fmt.Sprint(right, "/", right+wrong)) },
+		"sum": func(x, y float64) float64 { return x + y }, "atleast": atLeast, "env": os.Getenv,
 		"segment": segmentName, "known": known,
 		"yes": func(is bool) plain { return map[bool]plain{true: "yes", false: "no"}[is] },
 		"ninety": func(b evidence.Beta) [2]float64 {

@@ -128,11 +128,7 @@ func (cmd *ruleDecision) review(s *session, verb string, vote feedback.Review) e
 					p.ID)
 			}
 			vote.Hash = hash
-			who := actor(cmd.Actor)
-			if why := view.Yours(&p, who); !cmd.Yes && why != "" {
-				return fmt.Errorf("an approval by %s would not count: %s", show(who), why)
-			}
-			if err := contradicted(s, v, &p, vote.Override); !cmd.Yes && err != nil {
+			if err := cmd.foresee(s, v, &p, vote.Override); err != nil {
 				return err
 			}
 		}
@@ -155,8 +151,17 @@ func (cmd *ruleDecision) review(s *session, verb string, vote feedback.Review) e
 	})
 }
 
-// contradicted foresees the refusal of an approval that does not override all that it contradicts.
-func contradicted(s *session, v *view.Source, p *feedback.Proposal, override []string) error {
+// foresee returns why an approval would be refused, if it is not made yet.
+func (cmd *ruleDecision) foresee(
+	s *session, v *view.Source, p *feedback.Proposal, override []string,
+) error {
+	if cmd.Yes {
+		return nil
+	}
+	who := actor(cmd.Actor)
+	if why := view.Yours(p, who); why != "" {
+		return fmt.Errorf("an approval by %s would not count: %s", show(who), why)
+	}
 	found, err := v.Feedback.Rules().Conflicts(s.ctx, p.Draft)
 	silent := p.Of != "" && p.Change != "RESTORE" // it puts no words into prompts
 	found = slices.DeleteFunc(found, func(c feedback.Conflict) bool {

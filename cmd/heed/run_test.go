@@ -178,7 +178,7 @@ func TestListings(t *testing.T) {
 // parts are what the listings without golden files contain.
 var parts = map[string]string{
 	"show-shared":    "100 %",
-	"confidence-one": "It began with 0.500, worth 2.000 observations.",
+	"confidence-one": "It began with a confidence of 0.500, which counts like 2.000 observations.",
 	"patterns-one":   "inverted needs observations: at least 3",
 	"rules-show":     "approved by maria on 2026-01-0",
 }

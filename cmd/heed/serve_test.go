@@ -230,7 +230,8 @@ func TestServeTakesTheOnlyAgent(t *testing.T) {
 	for _, args := range [][]string{{"serve", "--run"}, {"serve"}, {"mcp"}} {
 		r := call{args: append([]string{"--db", db}, args...)}.run(t)
 		assert.Equal(t, misuse, r.code, r.err)
-		assert.Contains(t, r.err, "has 2 agents: choose one with --agent: sales, support", "%v", args)
+		assert.Contains(t, r.err, "has more than one agent: choose one with --agent: sales, support",
+			"%v", args)
 	}
 	s := serving(t, env, "--db", db, "serve", "--listen", "127.0.0.1:0", "--agent", "sales")
 	_, body := s.call(http.MethodGet, "/v1/heuristics", "a-token-of-the-shop", "")

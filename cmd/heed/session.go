@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/view"
 )
 
@@ -99,10 +100,10 @@ func listed[T any](
 		return err
 	})
 	switch {
+	case len(all) > 0 && (err == nil || errors.Is(err, heed.ErrDamaged)): // what is sound
+		return cmp.Or(s.answer(all, name), err)
 	case err != nil && !errors.Is(err, errNone):
 		return err
-	case len(all) > 0:
-		return s.answer(all, name)
 	}
 	return s.told([]T{}, "There are no %v here.", what)
 }
@@ -137,17 +138,24 @@ func warn(format string, args ...any) {
 	fmt.Fprintln(os.Stderr, "heed: "+oneLine(fmt.Errorf(format, args...)))
 }
 
-// paged reads what a query selects part by part, up to a number of elements.
+// paged reads what a query selects part by part, up to a number of elements. If some are damaged,
+// it returns the others with [heed.ErrDamaged].
 func paged[P view.Paged[Query], Query, T any](
 	s *session, most atMost, q Query, read func(context.Context, Query) (view.List[T], error),
 ) (all []T, err error) {
+	var damaged []string
 	for after := ""; ; {
 		P(&q).Turn(view.Page{After: after, Limit: int(most) - len(all)})
 		part, err := read(s.ctx, q)
-		all = append(all, part.Items...)
-		if after = part.Next; err != nil || after == "" || len(all) >= int(most) {
-			return all, err
+		all, damaged = append(all, part.Items...), append(damaged, part.Damaged...)
+		if after = part.Next; err == nil && after != "" && len(all) < int(most) {
+			continue
 		}
+		if err == nil && len(damaged) > 0 {
+			err = fmt.Errorf("%s left out: %s: %w", plural(len(damaged), "record is", "records are"),
+				someOf(damaged), heed.ErrDamaged)
+		}
+		return all, err
 	}
 }
 

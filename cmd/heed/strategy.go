@@ -155,57 +155,57 @@ type wiped struct {
 
 // Run resets a category.
 func (cmd *strategyReset) Run(s *session) error {
-	return learners.with(s, func(v *view.Source) error {
+	return wipe(s, &cmd.change, "", func(v *view.Source) (all []wiped, _ error) {
 		names, err := segments(s, v, &cmd.Category, cmd.Context)
-		var targets []wiped
 		for _, q := range names {
 			d, err := v.Distribution(s.ctx, q)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			targets = append(targets, wiped{q.Category, q.Context, "", d.Outcomes})
+			all = append(all, wiped{q.Category, q.Context, "", d.Outcomes})
 		}
-		if err != nil {
-			return err
-		}
-		return wipe(s, v, &cmd.change, "", targets)
+		return all, err
 	})
 }
 
 // Run resets an item.
 func (cmd *strategyResetItem) Run(s *session) error {
-	return learners.with(s, func(v *view.Source) error {
+	of := say(" of item %v", cmd.ID)
+	return wipe(s, &cmd.change, of, func(v *view.Source) (all []wiped, _ error) {
 		items, err := cmd.find(s, v, cmd.ID)
-		if err != nil {
-			return err
-		}
-		var targets []wiped
 		for _, r := range items {
-			targets = append(targets, wiped{r.Category, r.Context, r.Item, r.Outcomes})
+			all = append(all, wiped{r.Category, r.Context, r.Item, r.Outcomes})
 		}
-		return wipe(s, v, &cmd.change, say(" of item %v", cmd.ID), targets)
+		return all, err
 	})
 }
 
-// wipe resets the targets, if that is confirmed.
-func wipe(s *session, v *view.Source, c *change, of plain, targets []wiped) error {
-	var outcomes uint64
-	names := texts(targets, func(t wiped) string {
-		outcomes += t.Outcomes
-		return string(segmentName(t.Category, t.Context))
-	})
-	what := say("%v%v in %v", plural(outcomes, "report", "reports"), of,
-		plain(strings.Join(names, ", ")))
-	if err := c.confirm(s, "This forgets %v", what); err != nil {
-		return err
-	}
-	for i, t := range targets {
-		err := v.Strategy.Reset(s.ctx, strategy.Reset{
-			Category: t.Category, Context: t.Context, Item: t.Item, Actor: c.Actor, Reason: c.Reason,
-		})
+// wipe resets what a function finds, if that is confirmed.
+func wipe(s *session, c *change, of plain, find func(*view.Source) ([]wiped, error)) error {
+	return learners.with(s, func(v *view.Source) error {
+		targets, err := find(v)
 		if err != nil {
-			return fmt.Errorf("%d of %d are forgotten, and then: %w", i, len(targets), s.at.explain(err))
+			return err
 		}
-	}
-	return s.told(targets, "Forgot %v.", what)
+		var outcomes uint64
+		names := texts(targets, func(t wiped) string {
+			outcomes += t.Outcomes
+			return string(segmentName(t.Category, t.Context))
+		})
+		what := say("%v%v in %v", plural(outcomes, "report", "reports"), of,
+			plain(strings.Join(names, ", ")))
+		if err := c.confirm(s, "This forgets %v", what); err != nil {
+			return err
+		}
+		for i, t := range targets {
+			err := v.Strategy.Reset(s.ctx, strategy.Reset{
+				Category: t.Category, Context: t.Context, Item: t.Item, Actor: c.Actor, Reason: c.Reason,
+			})
+			if err != nil {
+				return fmt.Errorf("%d of %d are forgotten, and then: %w", i, len(targets),
+					s.at.explain(err))
+			}
+		}
+		return s.told(targets, "Forgot %v.", what)
+	})
 }

@@ -107,8 +107,8 @@ func TestValuesForPeople(t *testing.T) {
 		"x": list([]string{"x"}, "none"), "name": alt("name", "other"), "other": alt("", "other"),
 		"in full":      counts(learning.Share{For: 1, Against: 2, CountsFor: 1, CountsAgainst: 2}),
 		"2.50 of 3.00": counts(learning.Share{For: 1, Against: 2, CountsFor: 1, CountsAgainst: 1.5}),
-		"80 %":         success(loop.Measured{Outcomes: 0.5, Success: 0.8}),
-		"12":           amount(loop.Measured{Outcomes: 12.4, Success: 0.8}),
+		"80 %":         measured(loop.Measured{Outcomes: 0.5, Success: 0.8})[0],
+		"12":           measured(loop.Measured{Outcomes: 12.4, Success: 0.8})[1],
 		"proposed":     plain(view.Deed("feedback.propose")),
 		"tried to approve": plain(
 			view.Deed("feedback.approve.refused")),
@@ -116,7 +116,7 @@ func TestValuesForPeople(t *testing.T) {
 		assert.Equal(t, want, string(got))
 	}
 	assert.Equal(t, plain("-"), alt(""))
-	assert.Equal(t, plain("-"), success(loop.Measured{Outcomes: 0.49}))
+	assert.Equal(t, plain("-"), measured(loop.Measured{Outcomes: 0.49})[0])
 	assert.Equal(t, "2026-01-31 15:04", cell(at))
 	assert.Equal(t, "-", cell(time.Time{}))
 	assert.Equal(t, "0.500", cell(0.5))

@@ -81,7 +81,7 @@ func TestTenantsAreFound(t *testing.T) {
 	statement(t, file, `UPDATE heed_record SET body = body || '}' WHERE kind LIKE 'loop.frozen%'`)
 	doctor = of("doctor")
 	for _, kind := range []string{"loop.frozen", "loop.frozen@acme"} {
-		assert.Regexp(t, "fault: .*"+kind+" is damaged: heed store freeze or unfreeze, with its "+
+		assert.Regexp(t, "fault: .*"+kind+" can't be read: heed store freeze or unfreeze, with its "+
 			"--agent and --tenant, writes it again", doctor.out)
 	}
 	unfreeze := []string{"store", "unfreeze", "--agent", "loop", "--yes", "--reason", "damaged"}

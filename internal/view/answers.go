@@ -3,9 +3,7 @@ package view
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"iter"
 	"slices"
 	"time"
 
@@ -105,7 +103,7 @@ func (s *Source) Answers(ctx context.Context, q AnswerQuery) (l List[Answer], er
 	if q.Sort == Worst {
 		most = mostScanned
 	}
-	l, err = scan(view.Find(ctx, s.Store, found), most, func(a *answer.Answer) (one Answer, is bool) {
+	l, err = scan(ctx, s.Store, &view, found, most, func(a *answer.Answer) (one Answer, is bool) {
 		if a.Reply == nil { // package learning or strategy was used without the agent
 			return one, false
 		}
@@ -119,17 +117,20 @@ func (s *Source) Answers(ctx context.Context, q AnswerQuery) (l List[Answer], er
 		slices.SortStableFunc(l.Items, func(a, b Answer) int { return cmp.Compare(a.Worth, b.Worth) })
 		l.Items, l.Next = l.Items[:min(len(l.Items), q.Limit)], ""
 	}
-	return l, s.readQuestions(ctx, l.Items)
+	damaged, err := s.readQuestions(ctx, l.Items)
+	l.Damaged = append(l.Damaged, damaged...)
+	return l, err
 }
 
 // scan lists at most a number of records, as the elements that a function makes of them. It leaves
 // out those for which the function returns false, and reads at most mostScanned.
 func scan[R, T any](
-	rows iter.Seq2[store.Row[R], error], most int, of func(*R) (T, bool),
+	ctx context.Context, st store.Store, view *store.View[R], q store.Query, most int,
+	of func(*R) (T, bool),
 ) (l List[T], _ error) {
-	l.Items = []T{}
+	l.Items, q.Kind = []T{}, view.Name
 	last, scanned := "", 0
-	for row, err := range rows {
+	for r, err := range st.Find(ctx, q) {
 		if err != nil {
 			return l, err
 		}
@@ -137,13 +138,19 @@ func scan[R, T any](
 			l.Next = last
 			break
 		}
-		scanned, last = scanned+1, row.Place
-		if one, is := of(&row.Value); is {
+		scanned, last = scanned+1, r.Place
+		row, err := view.Of(r)
+		if err != nil {
+			l.Damaged = append(l.Damaged, nameOf(r.Ref))
+		} else if one, is := of(&row.Value); is {
 			l.Items = append(l.Items, one)
 		}
 	}
 	return l, nil
 }
+
+// nameOf names a record as heed doctor does.
+func nameOf(r store.Ref) string { return r.ID + " of " + r.Kind }
 
 // Answer reads an answer, or returns [heed.ErrNotFound].
 func (s *Source) Answer(ctx context.Context, id string) (Answer, error) {
@@ -156,7 +163,7 @@ func (s *Source) Answer(ctx context.Context, id string) (Answer, error) {
 		return Answer{}, err
 	}
 	all := []Answer{answerOf(&kept.Value)}
-	err = s.readQuestions(ctx, all)
+	_, err = s.readQuestions(ctx, all)
 	return all[0], err
 }
 
@@ -177,8 +184,9 @@ func answerOf(a *answer.Answer) Answer {
 	return one
 }
 
-// readQuestions reads what was asked, by people and of the model, in one round trip.
-func (s *Source) readQuestions(ctx context.Context, all []Answer) error {
+// readQuestions reads what was asked, by people and of the model, in one round trip. It names the
+// traces that are damaged. Their answers are as without one.
+func (s *Source) readQuestions(ctx context.Context, all []Answer) (damaged []string, _ error) {
 	var refs []store.Ref
 	var of []*Answer
 	for i := range all {
@@ -189,28 +197,23 @@ func (s *Source) readQuestions(ctx context.Context, all []Answer) error {
 	}
 	var found store.Snapshot
 	if err := s.Store.Read(ctx, &found, nil, refs); err != nil {
-		return err
+		return nil, err
 	}
 	for i, r := range found.Records {
 		if r.Revision == 0 {
 			continue
 		}
-		var trace struct {
+		trace, err := store.Decode[struct {
 			Text string
 			Asked
-		}
-		body, err := r.Body.JSON()
-		if err == nil {
-			err = json.Unmarshal(body, &trace)
-		}
+		}](r.Body)
 		if err != nil {
-			return err
-		}
-		if of[i].Question = trace.Text; trace.Prompt != "" {
+			damaged = append(damaged, nameOf(r.Ref))
+		} else if of[i].Question = trace.Text; trace.Prompt != "" {
 			of[i].Asked = &trace.Asked
 		}
 	}
-	return nil
+	return damaged, nil
 }
 
 // An Explanation describes why an answer was given, and what became of it.

@@ -328,24 +328,16 @@ func (s *Source) Items(
 
 // A Status describes how a learner is doing.
 type Status struct {
-	Learner     string        `json:"learner"`
-	Enabled     bool          `json:"enabled"`
-	Segments    int           `json:"segments"` // that have outcomes
-	Items       int           `json:"items"`
-	Specialized int           `json:"specialized"`       // items
-	Outcomes    uint64        `json:"outcomes"`          // that count
-	Leading     []Segment     `json:"leading,omitempty"` // the five with the greatest means
-	Choices     *choiceCounts `json:"choices,omitempty"` // nil without recorded choices
-}
-
-// choiceCounts count the latest recorded choices.
-type choiceCounts struct {
-	Latest   int `json:"latest"` // how many were counted
-	Pending  int `json:"pending"`
-	Observed int `json:"observed"`
-	Expired  int `json:"expired"`
-	// Events is how many of these choices and of their results are of the last 24 hours.
-	Events int `json:"events_24h"`
+	Learner     string    `json:"learner"`
+	Enabled     bool      `json:"enabled"`
+	Segments    int       `json:"segments"` // that have outcomes
+	Items       int       `json:"items"`
+	Specialized int       `json:"specialized"`       // items
+	Outcomes    uint64    `json:"outcomes"`          // that count
+	Leading     []Segment `json:"leading,omitempty"` // the five with the greatest means
+	// Choices counts the latest recorded choices, by their stage and in all ("latest"), and which of
+	// these and of their results are of the last 24 hours ("events_24h"). nil: none is recorded.
+	Choices map[string]int `json:"choices,omitempty"`
 }
 
 // mostCounted is how many choices a status counts, and mostLeading how many segments it names.
@@ -372,32 +364,29 @@ func (s *Source) Status(ctx context.Context) (Status, error) {
 	if cfg.Unrecorded {
 		return sum, nil
 	}
-	sum.Choices = &choiceCounts{}
-	day := s.Now().Add(-24 * time.Hour)
+	sum.Choices = map[string]int{
+		"latest": 0, "pending": 0, "observed": 0, "expired": 0, "events_24h": 0,
+	}
 	for r, err := range s.Strategy.History(ctx, strategy.ChoiceFilter{Limit: mostCounted}) {
 		if err != nil {
 			return sum, err
 		}
-		sum.Choices.count(&r, day, s.Now())
+		sum.count(&r, s.Now())
 	}
 	return sum, nil
 }
 
-func (c *choiceCounts) count(r *strategy.ChoiceRecord, since, until time.Time) {
-	c.Latest++
-	switch r.Stage {
-	case strategy.Pending:
-		c.Pending++
-	case strategy.Observed:
-		c.Observed++
-	default:
-		c.Expired++
+// count counts a choice.
+func (s *Status) count(r *strategy.ChoiceRecord, now time.Time) {
+	s.Choices["latest"]++
+	s.Choices[string(r.Stage)]++
+	events := []time.Time{r.Choice.At}
+	if r.Result != nil {
+		events = append(events, r.Result.At)
 	}
-	recent := func(at time.Time) bool { return !at.Before(since) && !at.After(until) }
-	if recent(r.Choice.At) {
-		c.Events++
-	}
-	if r.Result != nil && recent(r.Result.At) {
-		c.Events++
+	for _, at := range events {
+		if !at.Before(now.Add(-24*time.Hour)) && !at.After(now) {
+			s.Choices["events_24h"]++
+		}
 	}
 }

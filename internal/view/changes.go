@@ -100,7 +100,7 @@ func (s *Source) Changes(ctx context.Context, q ChangeQuery) (l List[Changed], e
 		found.Keys = []string{store.PersonKey(q.Name)}
 	}
 	audit := store.View[store.AuditEntry]{Kind: store.Audit}
-	return scan(audit.Find(ctx, s.Store, found), q.Limit, func(e *store.AuditEntry) (Changed, bool) {
+	return scan(ctx, s.Store, &audit, found, q.Limit, func(e *store.AuditEntry) (Changed, bool) {
 		c := changeOf(e)
 		return c, q.selects(&c)
 	})

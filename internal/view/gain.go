@@ -46,8 +46,9 @@ func (g *Gain) compared() []string {
 		"at every look, is %+.1f to %+.1f.", begin, 100*l.Success, 100*c.Success, c.Outcomes,
 		100*(l.Success-c.Success), 100*g.Low, 100*g.High)}
 	calls, cost, took := g.Saved()
-	saved := fmt.Sprintf("Since %s it saved %.0f calls of the model", g.Since.Format(time.DateOnly),
-		calls)
+	of := func(n float64, one string) string { return Plural(fmt.Sprintf("%.0f", n), one, one+"s") }
+	saved := fmt.Sprintf("Since %s it saved %s of the model", g.Since.Format(time.DateOnly),
+		of(calls, "call"))
 	if cost != 0 {
 		saved += fmt.Sprintf(", %.2f of cost", cost)
 	}
@@ -56,11 +57,11 @@ func (g *Gain) compared() []string {
 	}
 	missed, more := c.Outcomes*(l.Success-c.Success), c.Answers*(c.Calls-l.Calls)
 	if missed < 0 {
-		return append(all, saved+".", fmt.Sprintf("The %.0f answers without learning cost no success "+
-			"(they had about %.1f more), and %.0f calls.", c.Answers, -missed, more))
+		return append(all, saved+".", fmt.Sprintf("The %s without learning cost no success (they had "+
+			"about %.1f more), and %s.", of(c.Answers, "answer"), -missed, of(more, "call")))
 	}
-	return append(all, saved+".", fmt.Sprintf("The %.0f answers without learning cost about %.1f "+
-		"successes and %.0f calls.", c.Answers, missed, more))
+	return append(all, saved+".", fmt.Sprintf("The %s without learning cost about %.1f "+
+		"successes and %s.", of(c.Answers, "answer"), missed, of(more, "call")))
 }
 
 // course describes success recently and before, without a comparison: of the answers with learning,

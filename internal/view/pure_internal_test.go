@@ -206,7 +206,7 @@ func TestFaultsOfErrors(t *testing.T) {
 func TestCountsOfChoices(t *testing.T) {
 	now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	since := now.Add(-24 * time.Hour)
-	var c choiceCounts
+	c := Status{Choices: map[string]int{}}
 	for _, r := range []struct {
 		stage      strategy.Stage
 		at, result time.Time
@@ -219,9 +219,11 @@ func TestCountsOfChoices(t *testing.T) {
 		if !r.result.IsZero() {
 			record.Result = &strategy.Result{At: r.result}
 		}
-		c.count(&record, since, now)
+		c.count(&record, now)
 	}
-	assert.Equal(t, choiceCounts{Latest: 5, Pending: 2, Observed: 2, Expired: 1, Events: 4}, c)
+	assert.Equal(t, map[string]int{
+		"latest": 5, "pending": 2, "observed": 2, "expired": 1, "events_24h": 4,
+	}, c.Choices)
 }
 
 // All fields of a draft are shown, in their order, and those with their defaults are empty.

@@ -53,10 +53,7 @@ type Page struct {
 	byName bool   // in the order of names, in which no element overtakes another between two parts
 }
 
-const (
-	usuallyListed = 50
-	mostListed    = 200
-)
+const usuallyListed, mostListed = 50, 200
 
 // Turn selects another part of the list of a query.
 func (p *Page) Turn(to Page) { *p = to }
@@ -160,6 +157,8 @@ type List[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next,omitempty"` // selects the next part by Page.After; empty at the end
 	Total int    `json:"-"`              // how many elements there are in all parts, if it is known
+	// Damaged names records that can't be read, of a list of answers or changes. Items lacks them.
+	Damaged []string `json:"damaged,omitempty"`
 }
 
 // listed returns the part of a list that a page selects. The list may be of names alone, and read
@@ -231,3 +230,11 @@ func each[N, T any](convert func(*N) T) func(*N) (T, error) {
 
 // arrayOf returns a list that JSON has as an array even if it is empty.
 func arrayOf[T any](all []T) []T { return append([]T{}, all...) }
+
+// Plural writes a number of things.
+func Plural(n any, one, many string) string {
+	if text := fmt.Sprint(n); text != "1" {
+		return text + " " + many
+	}
+	return "1 " + one
+}

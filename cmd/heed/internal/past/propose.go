@@ -156,22 +156,16 @@ func (m *Mapping) choose(all []*column) {
 
 // rows chooses which rows are answers, of logs that also have the steps of each answer.
 func (m *Mapping) rows(all []*column) {
-	find := func(path string) *column {
-		if i := slices.IndexFunc(all, func(c *column) bool { return c.path == path }); i >= 0 {
-			return all[i]
-		}
-		return nil
-	}
-	only := func(path, is string) {
-		if c := find(path); c != nil && slices.Contains(c.values, any(is)) {
-			m.Only = map[string]string{path: is}
-		}
+	has := func(path string, value any) bool { // nil: any
+		return slices.ContainsFunc(all, func(c *column) bool {
+			return c.path == path && (value == nil || slices.Contains(c.values, value))
+		})
 	}
 	switch {
-	case find("run_type") != nil && find("parent_run_id") != nil: // LangSmith: the root of each trace
+	case has("run_type", nil) && has("parent_run_id", nil): // LangSmith: the root of each trace
 		m.Only = map[string]string{"parent_run_id": ""}
-	case find("trace_id") != nil && find("type") != nil: // Langfuse
-		only("type", "GENERATION")
+	case has("trace_id", nil) && has("type", "GENERATION"): // Langfuse
+		m.Only = map[string]string{"type": "GENERATION"}
 	}
 }
 

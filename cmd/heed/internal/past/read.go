@@ -108,30 +108,24 @@ func begins(in *bufio.Reader) (first byte, line int, _ error) {
 
 // lines yields the objects of JSON lines.
 func lines(in *bufio.Reader, line int, yield func(record, error) bool) {
-	var text []byte
-	for ; ; line++ {
-		text = text[:0]
-		var err error
-		for more := true; more; {
-			var piece []byte
-			piece, err = in.ReadSlice('\n')
-			more = errors.Is(err, bufio.ErrBufferFull)
-			if len(text) <= maxLine {
+	for text := []byte(nil); ; line++ {
+		piece, err := in.ReadSlice('\n')
+		text = append(text[:0], piece...)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			if piece, err = in.ReadSlice('\n'); len(text) <= maxLine {
 				text = append(text, piece...)
 			}
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			yield(record{}, err)
-			return
+		more := true
+		switch {
+		case err != nil && !errors.Is(err, io.EOF):
+			more = yield(record{}, err)
+		case len(text) > maxLine:
+			more = yield(record{}, &Fault{At: lineAt(line), Reason: "is longer than 16 MiB"})
+		case len(bytes.TrimSpace(text)) > 0:
+			more = yield(object(text, line))
 		}
-		if len(text) > maxLine {
-			more := yield(record{}, &Fault{At: lineAt(line), Reason: "is longer than 16 MiB"})
-			if text = nil; more && err == nil {
-				continue
-			}
-			return
-		}
-		if len(bytes.TrimSpace(text)) > 0 && !yield(object(text, line)) || err != nil {
+		if !more || err != nil {
 			return
 		}
 	}
