@@ -32,7 +32,8 @@ const noticed = 5 * time.Minute
 
 // Tenant returns the agent of a tenant, which shares with a its configuration, its models and its
 // store, but not what is learned or recorded: see [store.Tenant]. Each tenant begins with the
-// lessons of [Config]. The tenant "" is the agent that [New] made.
+// lessons of [Config]. The tenant "" is the agent that [New] made. Calling it on the agent of a
+// tenant is the same: to hand a tenant's data alone to other code, give it that agent's Store.
 //
 // Call Tenant for each event, with the organisation of the request: the agents of the latest
 // 256 tenants are kept in memory, each of about 110 kB, and making one takes a few reads.

@@ -104,3 +104,12 @@ func TestPoints(t *testing.T) {
 		assert.InDelta(t, want, last, 1e-9, "%d days between", gap)
 	}
 }
+
+// A list names the damaged records that it lacks, and the remedy.
+func TestAListNamesWhatIsDamaged(t *testing.T) {
+	var page strings.Builder
+	of := listing[view.Answer]{List: view.List[view.Answer]{Damaged: []string{"x of loop.answer"}}}
+	require.NoError(t, templates["answers"].ExecuteTemplate(&page, "turn", of))
+	assert.Contains(t, page.String(), "1 damaged record is left out: x of loop.answer. Restore the "+
+		"store from a copy.")
+}

@@ -194,6 +194,19 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// The help of a command lists no flag that it refuses.
+func TestHelpListsNoFlagThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for command, refused := range map[string][2]bool{
+		"doctor": {true, true}, "store audit": {true, false}, "answers": {}, "": {},
+	} {
+		help := call{args: append(strings.Fields(command), "--help")}.run(t).out
+		assert.Equal(t, refused, [2]bool{
+			!strings.Contains(help, "--agent=NAME"), !strings.Contains(help, "--tenant=NAME"),
+		}, command)
+	}
+}
+
 // Where the user has no right to a file, the command names what is missing.
 func TestRights(t *testing.T) {
 	t.Parallel()

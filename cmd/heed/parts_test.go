@@ -76,7 +76,8 @@ func TestAgentIsNotMistaken(t *testing.T) {
 	assert.Contains(t, none.err, `there is no learner "learning"`)
 	which := of("strategy", "distributions")
 	assert.Equal(t, misuse, which.code)
-	assert.Contains(t, which.err, "has 4 learners: choose one with --agent: desk, loop, strategy")
+	assert.Contains(t, which.err,
+		"has more than one learner: choose one with --agent: desk, loop, strategy")
 }
 
 // In a store with one agent, --agent chooses a learner that is used without it, and the name in the

@@ -25,6 +25,9 @@ func TestThePriceInWords(t *testing.T) {
 		assert.Contains(t, words, "the 90 % interval, valid at every look, is -84.0 to +80.0.")
 		assert.Contains(t, words, want)
 	}
+	g.Control = loop.Measured{Outcomes: 1, Answers: 1, Success: 0.5, Calls: 1}
+	assert.Contains(t, strings.Join(g.compared(), " "),
+		"The 1 answer without learning cost about 0.4 successes and 1 call.")
 }
 
 // Without a comparison, the success of the last seven days is shown next to the one before, where
