@@ -336,7 +336,7 @@ type Status struct {
 	Outcomes    uint64    `json:"outcomes"`          // that count
 	Leading     []Segment `json:"leading,omitempty"` // the five with the greatest means
 	// Choices counts the latest recorded choices, by their stage and in all ("latest"), and which of
-	// these and of their results are of the last 24 hours ("events_24h"). nil: none is recorded.
+	// these and of their results are of the last 24 hours ("events_24h"). nil: no choice is recorded.
 	Choices map[string]int `json:"choices,omitempty"`
 }
 
