@@ -201,9 +201,9 @@ func TestHelpListsNoFlagThatIsRefused(t *testing.T) {
 		"doctor": {true, true}, "store audit": {true, false}, "answers": {}, "": {},
 	} {
 		help := call{args: append(strings.Fields(command), "--help")}.run(t).out
-		assert.Equal(t, refused, [2]bool{
-			!strings.Contains(help, "--agent=NAME"), !strings.Contains(help, "--tenant=NAME"),
-		}, command)
+		for i, flag := range []string{"--agent=NAME", "--tenant=NAME"} {
+			assert.Equal(t, !refused[i], strings.Contains(help, flag), "%s: %s", command, flag)
+		}
 	}
 }
 
