@@ -219,7 +219,7 @@ func TestAFallbackAnswersManyAtOnce(t *testing.T) {
 	})
 }
 
-// A fallback that was unavailable is asked by one event, to find out whether it is back. Meanwhile
+// A fallback that was unavailable is asked by one event, to find out whether it is back. Until then
 // the others pass it over.
 func TestAFallbackIsProbedByOneEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -104,43 +104,56 @@ func (c *changes) putBack(segments, heuristics touched, incidents []store.AuditE
 
 // recordChanges adds to the audit log which arms took over, which heuristics began or stopped to
 // answer, and which outages there were. Errors are joined, and one segment does not stop the
-// others. If the store failed, the next sweep looks at all of it again, because entries count once.
-func (a *Agent) recordChanges(ctx context.Context, now time.Time) (err error) {
+// others. The next sweep looks again at what failed, unless it is damaged.
+func (a *Agent) recordChanges(ctx context.Context, now time.Time) error {
 	segments, heuristics, incidents := a.changed.take()
 	errs := []error{a.putEntries(ctx, incidents...)}
-	if learner := a.learner; learner != nil {
-		for _, scope := range slices.Sorted(maps.Keys(segments)) {
-			errs = append(errs, a.leader(ctx, learner, scope, now))
+	if errs[0] == nil {
+		incidents = nil
+	}
+	done := func(err error) bool {
+		errs = append(errs, err)
+		return err == nil || errors.Is(err, heed.ErrDamaged)
+	}
+	for _, scope := range slices.Sorted(maps.Keys(segments)) {
+		if done(a.leader(ctx, scope, now)) {
+			delete(segments, scope)
 		}
 	}
 	if len(heuristics) > 0 {
 		standings, err := a.learning.Standings(ctx, slices.Sorted(maps.Keys(heuristics))...)
-		errs = append(errs, err)
+		if done(err) {
+			maps.DeleteFunc(heuristics, func(id string, _ struct{}) bool {
+				_, ok := standings[id]
+				return !ok
+			})
+		}
 		for _, id := range slices.Sorted(maps.Keys(standings)) {
 			action := stops
 			if standings[id].Confidence >= a.decider.Config().Threshold {
 				action = begins
 			}
-			errs = append(errs, a.turn(ctx, store.AuditEntry{
+			if done(a.turn(ctx, store.AuditEntry{
 				At: now, Action: action, Subject: id,
 				Details: map[string]string{"domain": standings[id].Heuristic.Domain},
-			}))
+			})) {
+				delete(heuristics, id)
+			}
 		}
 	}
-	if err = errors.Join(errs...); err != nil && !errors.Is(err, heed.ErrDamaged) {
-		a.changed.putBack(segments, heuristics, incidents)
-	}
-	return err
+	a.changed.putBack(segments, heuristics, incidents)
+	return errors.Join(errs...)
 }
 
 // leader records which arm leads in a segment, if it does so clearly: the interval of 90 % of its
 // reward lies above the means of all others. A lead that is not clear is no entry, so arms that are
 // equally good do not fill the log by taking turns.
-func (a *Agent) leader(
-	ctx context.Context, learner *strategy.Learner, scope string, now time.Time,
-) error {
+func (a *Agent) leader(ctx context.Context, scope string, now time.Time) error {
+	if a.learner == nil {
+		return nil
+	}
 	category, in, _ := answers.ParseScope(scope)
-	beliefs, err := learner.Beliefs(ctx, strategy.Query{Category: category, Context: in})
+	beliefs, err := a.learner.Beliefs(ctx, strategy.Query{Category: category, Context: in})
 	if err != nil || len(beliefs) < 2 {
 		return err
 	}
@@ -157,7 +170,7 @@ func (a *Agent) leader(
 	}
 	return a.turn(ctx, store.AuditEntry{
 		At: now, Action: leads, Subject: scope,
-		Details: map[string]string{"arm": string(learner.Config().Arms[best].ID), "domain": category},
+		Details: map[string]string{"arm": string(a.learner.Config().Arms[best].ID), "domain": category},
 	})
 }
 

@@ -1,7 +1,9 @@
 package loop_test
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
@@ -101,6 +104,41 @@ func TestASweepThatFailedLosesNoChange(t *testing.T) {
 			assert.Contains(t, w.audit(), "loop.answers rotate <", at)
 		}
 	}
+}
+
+// A damagedLog has an audit log that can't be read, on a disk that is full.
+type damagedLog struct{ fullDisk }
+
+func (l *damagedLog) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		if l.full && q.Kind == store.Audit.Name {
+			yield(store.Record{}, heed.ErrDamaged)
+			return
+		}
+		l.Store.Find(ctx, q)(yield)
+	}
+}
+
+// An entry that is damaged takes nothing from the next sweep of what else failed.
+func TestASweepWithDamage(t *testing.T) {
+	sea := &storetest.Failing{Store: new(memstore.Store)}
+	disk := &damagedLog{fullDisk{Store: sea}}
+	w := newWorld(t, loop.Config{Store: disk, Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)},
+	}})
+	sea.SetAway(true)
+	require.Error(t, w.React(ctx, "none", loop.Reaction{Value: -1}))
+	w.clock.Advance(time.Minute)
+	sea.SetAway(false)
+	a := w.answer(loop.Event{Text: full, Person: "ann"})
+	require.NoError(t, w.React(ctx, a.ID, loop.Reaction{Person: "ann", Value: 1}))
+	disk.full = true
+	err := w.Sweep(ctx, time.Time{})
+	require.ErrorIs(t, err, heed.ErrDamaged)
+	require.ErrorIs(t, err, heed.ErrUnavailable)
+	disk.full = false
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.Contains(t, w.audit(), "loop.outage store <")
 }
 
 // A sweep records an outage of the store, once it is over.

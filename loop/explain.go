@@ -419,7 +419,7 @@ func (a *Account) trust() Branch {
 		bar(t.Standing.Confidence), counted(t.Standing.Fires, "answer"), t.Standing.Successes,
 		t.Standing.Failures)}
 	if t.Standing.Heuristic.Since.After(a.At) {
-		now.add("its text has changed since: the confidence is in the new wording")
+		now.add("its text has changed since: the confidence counts the answers since")
 	}
 	now.add(fmt.Sprintf("at the start it counted as if %.2f answers had ended well and %.2f badly",
 		t.Prior.Alpha, t.Prior.Beta))
@@ -460,9 +460,15 @@ func (a *Account) arm() Branch {
 		b.add(fmt.Sprintf("the session %s has had it since %s, when the arms drew",
 			prompt.Line(c.Session, shown), c.At.UTC().Format(day)))
 	}
-	for _, d := range c.Record().Draws {
-		b.add(fmt.Sprintf("%s: expected %.2f, drew %.2f by chance; the highest draw is chosen", d.Arm,
-			d.Belief.Mean(), d.Sample))
+	for i, d := range c.Record().Draws {
+		if i == 0 {
+			b.add("each arm drew by chance, and the highest draw was chosen")
+		}
+		mean := d.Belief.Mean()
+		if d.Deviation > 0 { // the linear level drew
+			mean = d.Mean
+		}
+		b.add(fmt.Sprintf("%s: drew %.2f, expected %.2f", d.Arm, d.Sample, mean+d.Bonus))
 	}
 	if a.Item != nil {
 		for _, arm := range a.Item.Arms {

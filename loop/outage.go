@@ -154,7 +154,7 @@ func (l *lifeline) Declare(ctx context.Context, kinds ...store.Kind) error {
 			kinds[i].Limits = limits
 		}
 	}
-	return l.try(ctx, committing, func() error { return l.Store.Declare(ctx, kinds...) })
+	return l.try(ctx, reading, func() error { return l.Store.Declare(ctx, kinds...) })
 }
 
 // Commit implements [store.Store].

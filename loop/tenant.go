@@ -32,8 +32,9 @@ const noticed = 5 * time.Minute
 
 // Tenant returns the agent of a tenant, which shares with a its configuration, its models and its
 // store, but not what is learned or recorded: see [store.Tenant]. Each tenant begins with the
-// lessons of [Config]. The tenant "" is the agent that [New] made. Calling it on the agent of a
-// tenant is the same: to hand a tenant's data alone to other code, give it that agent's Store.
+// lessons of [Config]. The tenant "" is the agent that [New] made. The agent of a tenant returns
+// the agents of others, too. Code that should see one tenant gets its [Agent.Store], which is no
+// guard against hostile code.
 //
 // Call Tenant for each event, with the organisation of the request: the agents of the latest
 // 256 tenants are kept in memory, each of about 110 kB, and making one takes a few reads.
@@ -78,7 +79,7 @@ func (a *Agent) make(ctx context.Context, tenant string) (*Agent, error) {
 		}
 	}
 	own := &active{Store: view, root: a, tenant: tenant}
-	if err := a.lifeline.try(ctx, committing, func() error { return own.begin(ctx) }); err != nil {
+	if err := a.lifeline.try(ctx, reading, func() error { return own.begin(ctx) }); err != nil {
 		return nil, err
 	}
 	cfg.Store, cfg.DB = own, nil

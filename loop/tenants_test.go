@@ -430,6 +430,40 @@ func (c *counted) Commit(ctx context.Context, batches ...store.Batch) ([]store.R
 	return c.Store.Commit(ctx, batches...)
 }
 
+// A fullDisk has a store that can be read, and takes no commits while it is full.
+type fullDisk struct {
+	store.Store
+	full bool
+}
+
+func (f *fullDisk) Commit(ctx context.Context, b ...store.Batch) ([]store.Receipt, error) {
+	if f.full {
+		return nil, heed.ErrUnavailable
+	}
+	return f.Store.Commit(ctx, b...)
+}
+
+// Making the agent of a tenant only reads, so it does not end an outage of commits.
+func TestTenantsOfAFullStore(t *testing.T) {
+	observer, notices := outagesOf()
+	w := newWorld(t, loop.Config{Observer: observer})
+	disk := &fullDisk{Store: w.store}
+	w.cfg.Store = disk
+	for _, disk.full = range []bool{false, true} {
+		root := w.again() // which has no tenant in memory
+		for i := range 3 {
+			acme, err := root.Tenant(ctx, fmt.Sprint("acme ", i))
+			require.NoError(t, err)
+			if !disk.full {
+				_, err = acme.Answer(ctx, loop.Event{Text: "Hi"})
+				require.NoError(t, err)
+			}
+			_, _ = root.Answer(ctx, loop.Event{Text: "Hi"})
+		}
+	}
+	assert.Len(t, notices(), 1)
+}
+
 // A tenant's agent answers without the store as the agent of all tenants does, and obeys the last
 // freeze that it knows of. A store that hangs holds it for six seconds.
 func TestATenantWithoutTheStore(t *testing.T) {

@@ -25,7 +25,7 @@ const (
 	shardRoom   = 400_000 / cacheShards // the most cells and parts of a shard, 200 bytes each
 )
 
-// A cacheShard has the cells of some items, so that callers on many processors seldom wait for
+// A cacheShard has some of the cells, so that callers on many processors seldom wait for
 // each other.
 type cacheShard struct {
 	mu      sync.RWMutex
@@ -48,10 +48,11 @@ func newCache() *cache {
 	return c
 }
 
-// shard returns where a cell is. All cells of an item are in one shard, because they are read
-// together. The seed is random, so that names of items can't be chosen to crowd one shard.
+// shard returns where a cell is. The cells of an item are in several shards, because few of
+// thousands of people fill one. The seed is random, so that names can't be chosen to crowd one.
 func (c *cache) shard(of evidence.Cell) *cacheShard {
-	return &c.shards[maphash.String(c.seed, of.Item)%cacheShards]
+	hash := maphash.String(c.seed, of.Item) + 31*maphash.String(c.seed, of.Name)
+	return &c.shards[hash%cacheShards]
 }
 
 // get returns the parts of a cell, if they are known and not stale.

@@ -18,15 +18,25 @@ func TestCacheHasRoom(t *testing.T) {
 		c, now := newCache(), time.Now()
 		parts := make([]evidence.Part, n)
 		last := evidence.Cell{Kind: "k"}
-		for i := range 2 * shardRoom * cacheShards / (1 + len(parts)) {
-			last.Item = fmt.Sprint(i)
+		room := shardRoom * cacheShards / (1 + len(parts))
+		for i := range 2 * room {
+			last.Name = fmt.Sprint(i)
 			c.put(c.ticket(last), last, parts, now)
 			if i%16 == 0 {
 				c.put(c.ticket(last), last, parts, now)
-				gone := evidence.Cell{Item: last.Item}
+				gone := evidence.Cell{Name: last.Name}
 				c.put(c.ticket(gone), gone, parts, now)
 				c.drop(gone)
 			}
+			if i != room*3/4 {
+				continue
+			}
+			first, ok := evidence.Cell{Kind: "k"}, true
+			for n := 0; n <= i && ok; n++ {
+				first.Name = fmt.Sprint(n)
+				_, ok = c.get(first, now)
+			}
+			assert.True(t, ok, "three quarters of the room are too much")
 		}
 		for i := range c.shards {
 			s := &c.shards[i]

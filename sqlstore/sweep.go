@@ -368,9 +368,11 @@ func (w *sweep) withTenants(declared []store.Kind) (all []store.Kind, err error)
 		}
 		return nil
 	})
-	done.mu.Lock()
-	defer done.mu.Unlock()
-	done.kind = name
+	if err == nil {
+		done.mu.Lock()
+		done.kind = name
+		done.mu.Unlock()
+	}
 	return all, err
 }
 
