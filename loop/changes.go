@@ -51,6 +51,14 @@ type changes struct {
 
 type touched map[string]struct{}
 
+// looked returns the error of a look at an id. What failed stays, unless it is damaged.
+func (t touched) looked(id string, err error) error {
+	if err == nil || errors.Is(err, heed.ErrDamaged) {
+		delete(t, id)
+	}
+	return err
+}
+
 // touch notes that an answer counts for something else now. More than mostTouched between two
 // sweeps are left out. It only takes a lock.
 func (c *changes) touch(r *answer.Answer) {
@@ -111,34 +119,26 @@ func (a *Agent) recordChanges(ctx context.Context, now time.Time) error {
 	if errs[0] == nil {
 		incidents = nil
 	}
-	done := func(err error) bool {
-		errs = append(errs, err)
-		return err == nil || errors.Is(err, heed.ErrDamaged)
-	}
 	for _, scope := range slices.Sorted(maps.Keys(segments)) {
-		if done(a.leader(ctx, scope, now)) {
-			delete(segments, scope)
-		}
+		errs = append(errs, segments.looked(scope, a.leader(ctx, scope, now)))
 	}
 	if len(heuristics) > 0 {
 		standings, err := a.learning.Standings(ctx, slices.Sorted(maps.Keys(heuristics))...)
-		if done(err) {
-			maps.DeleteFunc(heuristics, func(id string, _ struct{}) bool {
-				_, ok := standings[id]
-				return !ok
-			})
+		errs = append(errs, err)
+		for id := range heuristics {
+			if _, ok := standings[id]; !ok { // it was deleted, or could not be read
+				_ = heuristics.looked(id, err)
+			}
 		}
 		for _, id := range slices.Sorted(maps.Keys(standings)) {
 			action := stops
 			if standings[id].Confidence >= a.decider.Config().Threshold {
 				action = begins
 			}
-			if done(a.turn(ctx, store.AuditEntry{
+			errs = append(errs, heuristics.looked(id, a.turn(ctx, store.AuditEntry{
 				At: now, Action: action, Subject: id,
 				Details: map[string]string{"domain": standings[id].Heuristic.Domain},
-			})) {
-				delete(heuristics, id)
-			}
+			})))
 		}
 	}
 	a.changed.putBack(segments, heuristics, incidents)

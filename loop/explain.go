@@ -464,10 +464,7 @@ func (a *Account) arm() Branch {
 		if i == 0 {
 			b.add("each arm drew by chance, and the highest draw was chosen")
 		}
-		mean := d.Belief.Mean()
-		if d.Deviation > 0 { // the linear level drew
-			mean = d.Mean
-		}
+		mean := cmp.Or(d.Mean, d.Belief.Mean()) // of the linear level, if it drew
 		b.add(fmt.Sprintf("%s: drew %.2f, expected %.2f", d.Arm, d.Sample, mean+d.Bonus))
 	}
 	if a.Item != nil {

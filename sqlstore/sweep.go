@@ -352,12 +352,8 @@ func (w *sweep) withTenants(declared []store.Kind) (all []store.Kind, err error)
 	all = declared
 	err = w.store.db.read(w.ctx, func(t *tx) error {
 		for range most {
-			err := t.one(nextKind, []any{name}, &name)
-			if errors.Is(err, heed.ErrNotFound) {
-				name = ""
-				return nil
-			}
-			if err != nil {
+			if err := t.one(nextKind, []any{name}, &name); err != nil {
+				name = "" // the next sweep begins again
 				return err
 			}
 			base, tenant := store.KindOf(name)
@@ -368,11 +364,12 @@ func (w *sweep) withTenants(declared []store.Kind) (all []store.Kind, err error)
 		}
 		return nil
 	})
-	if err == nil {
-		done.mu.Lock()
-		done.kind = name
-		done.mu.Unlock()
+	if errors.Is(err, heed.ErrNotFound) {
+		err = nil
 	}
+	done.mu.Lock()
+	defer done.mu.Unlock()
+	done.kind = name
 	return all, err
 }
 

@@ -14,10 +14,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-const (
-	tornBar = "outcomes half there"
-	sumsBar = "off the sums"
-)
+const tornBar, sumsBar = "outcomes half there", "off the sums"
 
 func killedLine(engine string, short, long int) card.Line {
 	run := func(h habit, short, long int) card.Attempt {
@@ -62,7 +59,10 @@ func kills(ctx context.Context, s card.Settings, p place, h habit, rounds int) (
 		acknowledged = append(acknowledged, acked...)
 		result.Faults++
 	}
-	found := kit.Must(read(ctx, st, acknowledged))
+	found, before := ledger{}, ledger{torn: -1}
+	for found != before { // a server may still be carrying out what a killed process has sent
+		before, found = found, kit.Must(read(ctx, st, acknowledged))
+	}
 	result.Work = int64(len(acknowledged))
 	result.Note("%d outcomes were acknowledged: %+v", len(acknowledged), found)
 	if found.there < rounds {
