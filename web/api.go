@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -48,7 +47,7 @@ func (h *Handler) handle(w http.ResponseWriter, r *http.Request, call *view.Oper
 		c.Pieces = sent.piece
 	}
 	var text []byte
-	got, err := h.carryOut(ctx, r, call, c)
+	got, err := h.carryOut(r, call, c)
 	if err == nil {
 		text, err = json.Marshal(got)
 	}
@@ -74,26 +73,22 @@ func (h *Handler) handle(w http.ResponseWriter, r *http.Request, call *view.Oper
 }
 
 // carryOut carries a call out.
-func (h *Handler) carryOut(
-	ctx context.Context, r *http.Request, call *view.Operation, c *view.Caller,
-) (any, error) {
+func (h *Handler) carryOut(r *http.Request, call *view.Operation, c *view.Caller) (any, error) {
 	if call.Method == http.MethodGet {
-		return call.Query(ctx, c, r.URL.RawQuery)
+		return call.Query(r.Context(), c, r.URL.RawQuery)
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
-		return nil, &view.Fault{Sort: notJSONType,
-			Detail: "The Content-Type must be application/json."}
+		return nil, &view.Fault{Sort: notJSONType, Detail: "The Content-Type must be application/json."}
 	}
 	if r.URL.RawQuery != "" {
-		return nil, &view.Fault{Sort: view.Malformed,
-			Detail: "This call has no parameters in the URL."}
+		return nil, &view.Fault{Sort: view.Malformed, Detail: "This call has no parameters in the URL."}
 	}
 	given, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
 	}
-	return call.Do(ctx, c, given)
+	return call.Do(r.Context(), c, given)
 }
 
 // problemsAt is where web/README.md explains each sort of problem.

@@ -662,7 +662,7 @@ func TestRate(t *testing.T) {
 // burst around the end of a second is no second burst.
 func TestRateIsBounded(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	r := rate{perSecond: 2, now: func() time.Time { return now }}
+	r := rate{perSecond: 2, now: func() time.Time { return now }, until: map[string]time.Time{}}
 	assert.Zero(t, r.take("0"))
 	assert.Zero(t, r.take("0"))
 	now = now.Add(300 * time.Millisecond)
@@ -682,7 +682,7 @@ func TestRateIsBounded(t *testing.T) {
 	now = now.Add(-time.Hour) // a clock that was set back
 	assert.Zero(t, r.take("0"))
 
-	seldom := rate{perSecond: 0.25, now: r.now}
+	seldom := rate{perSecond: 0.25, now: r.now, until: map[string]time.Time{}}
 	assert.Zero(t, seldom.take("0"))
 	assert.Equal(t, 4*time.Second, seldom.take("0"))
 	now = now.Add(4 * time.Second)

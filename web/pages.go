@@ -97,22 +97,17 @@ var (
 var allPages = []page{
 	{"/", "/", "Overview", "Overview", "", home}, {"/gain", "/", "What learning gains", "", "", gain},
 	{"/inbox", "/inbox", "Inbox", "Inbox", ofRules, inbox}, proposalPage, correctionPage,
-	{"/rules", "/rules", "Rules", "Rules", ofRules,
-		listOf(view.RuleQuery{}, (*view.Source).Rules)}, rulePage,
-	{"/arms", "/arms", "Arms", "Arms", ofArms,
-		listOf(view.Page{}, (*view.Source).Segments)},
+	{"/rules", "/rules", "Rules", "Rules", ofRules, listOf((*view.Source).Rules)}, rulePage,
+	{"/arms", "/arms", "Arms", "Arms", ofArms, listOf((*view.Source).Segments)},
 	{"/segment", "/arms", "Segment", "", ofArms, segment},
 	{"/item", "/arms", "Item", "", ofArms, item},
 	{"/heuristics", "/heuristics", "Heuristics", "Heuristics", ofHeuristics,
-		listOf(view.HeuristicQuery{}, (*view.Source).Heuristics)},
+		listOf((*view.Source).Heuristics)},
 	{"/heuristic", "/heuristics", "Heuristic", "", ofHeuristics, heuristic},
-	{"/ways", "/ways", "Ways of working", "Ways", ofWays,
-		listOf(view.WayQuery{}, (*view.Source).Ways)},
+	{"/ways", "/ways", "Ways of working", "Ways", ofWays, listOf((*view.Source).Ways)},
 	{"/way", "/ways", "Way of working", "", ofWays, way},
-	{"/answers", "/answers", "Answers", "Answers", "",
-		listOf(view.AnswerQuery{}, (*view.Source).Answers)}, answerPage,
-	{"/changes", "/changes", "What changed", "Changes", "",
-		listOf(view.ChangeQuery{}, (*view.Source).Changes)},
+	{"/answers", "/answers", "Answers", "Answers", "", listOf((*view.Source).Answers)}, answerPage,
+	{"/changes", "/changes", "What changed", "Changes", "", listOf((*view.Source).Changes)},
 }
 
 // name returns the name of the page's template.
@@ -220,10 +215,11 @@ type listing[T any] struct {
 	Any         bool // the request selects something
 }
 
-// list returns the part of what a query and the parameters of a request select.
+// list returns the part of a list that the parameters of a request select.
 func list[P view.Paged[Query], Query, T any](
-	r *http.Request, q Query, read func(context.Context, Query) (view.List[T], error),
+	r *http.Request, read func(context.Context, Query) (view.List[T], error),
 ) (l listing[T], err error) {
+	var q Query
 	given := r.URL.Query()
 	l.Any = view.Fill(&q, given)
 	l.Query, l.Search = q, given.Get("q")
@@ -242,22 +238,20 @@ func list[P view.Paged[Query], Query, T any](
 
 // listOf returns the reader of a page that is a list.
 func listOf[P view.Paged[Query], Query, T any](
-	q Query, read func(*view.Source, context.Context, Query) (view.List[T], error),
+	read func(*view.Source, context.Context, Query) (view.List[T], error),
 ) reader {
 	return func(r *http.Request, v *view.Source) (any, error) {
-		return list[P](r, q, func(ctx context.Context, q Query) (view.List[T], error) {
+		return list[P](r, func(ctx context.Context, q Query) (view.List[T], error) {
 			return read(v, ctx, q)
 		})
 	}
 }
 
 // byID reads what a request names. An empty id is not found.
-func byID[T any](
-	r *http.Request, read func(context.Context, string) (T, error),
-) (one T, err error) {
+func byID[T any](r *http.Request, read func(context.Context, string) (T, error)) (T, error) {
 	id := r.URL.Query().Get("id")
 	if id == "" {
-		return one, heed.ErrNotFound
+		return *new(T), heed.ErrNotFound
 	}
 	return read(r.Context(), id)
 }

@@ -28,12 +28,10 @@ const mostUnsettled, mostWaiting = 50, 10
 func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 	ctx, d := r.Context(), inboxData{Yours: make(map[string]string)}
 	mine := func(p *feedback.Proposal) bool { return view.Yours(p, personOf(r)) == "" }
-	d.Proposals, err = list(r, view.Page{}, func(ctx context.Context, p view.Page) (
-		view.List[feedback.Proposal], error,
-	) {
+	read := func(ctx context.Context, p view.Page) (view.List[feedback.Proposal], error) {
 		return v.Pending(ctx, p, mine)
-	})
-	if err != nil {
+	}
+	if d.Proposals, err = list(r, read); err != nil {
 		return nil, err
 	}
 	for _, p := range d.Proposals.Items {

@@ -39,9 +39,6 @@ func (r *rate) take(person string) (wait time.Duration) {
 		maps.DeleteFunc(r.until, func(_ string, at time.Time) bool { return !at.After(now) })
 		r.tidyAt = max(leastTidied, 2*len(r.until))
 	}
-	if r.until == nil {
-		r.until = make(map[string]time.Time)
-	}
 	r.until[person] = until
 	return 0
 }

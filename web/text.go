@@ -209,7 +209,5 @@ func place(x float64) float64 {
 type bar struct{ X, Width, Tick float64 }
 
 func newBar(low, mean, high float64) bar {
-	return bar{
-		place(low), max(place(high)-place(low), 4), min(max(place(mean)-3, 0), scaleWidth-6),
-	}
+	return bar{place(low), max(place(high)-place(low), 4), min(max(place(mean)-3, 0), scaleWidth-6)}
 }

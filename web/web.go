@@ -96,9 +96,7 @@ const (
 )
 
 // New returns a handler; or all faults of its configuration, joined, each a [*heed.ConfigError].
-func New(cfg Config) (*Handler, error) {
-	return Over(&view.Source{}, cfg)
-}
+func New(cfg Config) (*Handler, error) { return Over(&view.Source{}, cfg) }
 
 // Over is [New] for heed's own command, which shows parts that it opened next to the program of
 // their agent. They are shown if there is no Agent.
@@ -111,8 +109,9 @@ func Over(parts *view.Source, cfg Config) (*Handler, error) {
 	h := &Handler{
 		cfg: cfg, over: parts, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
 		watch: watch.New(cfg.Observer, "web", cfg.Now),
-		calls: rate{perSecond: cfg.Rate, now: cfg.Now},
-		reads: rate{perSecond: max(cfg.Rate, leastPages), now: cfg.Now},
+		calls: rate{perSecond: cfg.Rate, now: cfg.Now, until: map[string]time.Time{}},
+		reads: rate{perSecond: max(cfg.Rate, leastPages), now: cfg.Now,
+			until: map[string]time.Time{}},
 	}
 	h.mux.Handle("/v1/", h.api())
 	h.pages()

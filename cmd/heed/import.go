@@ -65,9 +65,7 @@ func (cmd *pastCommand) mapping(l *pastLog) (err error) {
 
 // rows yields the rows of the log from its beginning, with what is wrong with them. own returns
 // what is wrong with an answer beyond the form of its row.
-func (l *pastLog) rows(
-	ctx context.Context, own func(*loop.Past) error,
-) iter.Seq2[past.Row, error] {
+func (l *pastLog) rows(ctx context.Context, own func(*loop.Past) error) iter.Seq2[past.Row, error] {
 	return func(yield func(past.Row, error) bool) {
 		if _, err := l.Seek(0, io.SeekStart); err != nil {
 			yield(past.Row{}, err)

@@ -118,9 +118,7 @@ func atLeast(x float64) plain { return say("%v", math.Floor(x*1000+1e-9)/1000) }
 func percent(x float64) plain { return plain(fmt.Sprintf("%.0f %%", 100*x)) }
 
 // list writes texts one after the other, or another text for an empty list.
-func list(texts []string, none plain) plain {
-	return plain(view.Join(texts, string(none), show))
-}
+func list(texts []string, none plain) plain { return plain(view.Join(texts, string(none), show)) }
 
 // alt returns a text to print. If it is empty, that is a dash or another text.
 func alt(value any, none ...plain) plain {
@@ -205,11 +203,7 @@ func (p *printer) funcs() template.FuncMap {
 		"in": func(by int, format string, args ...any) string {
 			return p.indented(by, say(format, args...))
 		},
-		"blank": func() string {
-			p.table()
-			p.write("\n")
-			return ""
-		},
+		"blank": func() string { return p.indented(0, "") },
 		"prose": p.prose,
 		"tree":  func(b loop.Branch) string { return p.branch(b, "", "") },
 		"table": p.table,

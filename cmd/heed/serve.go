@@ -250,8 +250,7 @@ var goodURL = regexp.MustCompile(`^https://[A-Za-z0-9.:\[\]-]+$`)
 func isServer(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
-		u.User == nil && !strings.ContainsAny(text, "?# ") &&
-		!strings.HasSuffix(u.Path, "/completions")
+		u.User == nil && !strings.ContainsAny(text, "?# ") && !strings.HasSuffix(u.Path, "/completions")
 }
 
 // check refuses an address at which others could read along.

@@ -334,9 +334,7 @@ func (c *Caller) propose(ctx context.Context, in *Draft) (out Proposed, _ error)
 		return out, err
 	}
 	p, err := c.View.Feedback.Rules().Propose(ctx, feedback.Submission{
-		Draft: feedback.Draft{
-			Type: in.Type, Text: in.Text, Agents: []string{c.View.Name},
-		},
+		Draft: feedback.Draft{Type: in.Type, Text: in.Text, Agents: []string{c.View.Name}},
 		Actor: c.Person, Reason: in.Reason,
 	})
 	out = Proposed{Proposal: p.ID, Status: string(p.Status), Conflicts: arrayOf(p.Conflicts)}

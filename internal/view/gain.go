@@ -27,9 +27,7 @@ func (s *Source) Gain(ctx context.Context) (g Gain, err error) {
 	return g, nil
 }
 
-func (c *Caller) gain(ctx context.Context, _ *struct{}) (Gain, error) {
-	return c.View.Gain(ctx)
-}
+func (c *Caller) gain(ctx context.Context, _ *struct{}) (Gain, error) { return c.View.Gain(ctx) }
 
 // compared describes how answers with learning compare with answers without it.
 func (g *Gain) compared() []string {

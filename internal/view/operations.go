@@ -75,14 +75,13 @@ func tool(name string, o Operation) Operation {
 func listing[P Paged[Query], Query, T any](
 	path, needs string, read func(*Source, context.Context, Query) (List[T], error),
 ) Operation {
-	return operation("GET "+path, needs, func(c *Caller, ctx context.Context, q *Query) (
-		l List[T], err error,
-	) {
+	do := func(c *Caller, ctx context.Context, q *Query) (List[T], error) {
 		if err := P(q).bound(); err != nil {
-			return l, err
+			return List[T]{}, err
 		}
 		return read(c.View, ctx, *q)
-	})
+	}
+	return operation("GET "+path, needs, do)
 }
 
 // Operations are all that programs and models can ask for.

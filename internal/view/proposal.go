@@ -155,9 +155,8 @@ func (s *Source) reaches(ctx context.Context, d *feedback.Draft) (all []Reached,
 const mostBefore = 20
 
 // before returns the proposals that a proposal follows, the latest first.
-func (s *Source) before(ctx context.Context, p *feedback.Proposal) (
-	all []feedback.Proposal, _ error,
-) {
+func (s *Source) before(ctx context.Context, p *feedback.Proposal) ([]feedback.Proposal, error) {
+	var all []feedback.Proposal
 	for previous := p.Previous; previous != "" && len(all) < mostBefore; {
 		one, err := s.Feedback.Rules().Proposal(ctx, previous)
 		if errors.Is(err, heed.ErrNotFound) {

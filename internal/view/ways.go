@@ -53,9 +53,7 @@ func (q *WayQuery) Validate() error {
 }
 
 // warned reports whether prompts warn of a way of working.
-func warned(s *patterns.Standing) bool {
-	return s.Pattern.Anti || s.State == "deprecated"
-}
+func warned(s *patterns.Standing) bool { return s.Pattern.Anti || s.State == "deprecated" }
 
 // mostWays is how many ways of working are listed, the last defined: their evidence is read, too.
 const mostWays = 1000

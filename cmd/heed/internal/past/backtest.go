@@ -115,9 +115,7 @@ type armTrial struct {
 // Test runs a learner with heed's defaults through a log. read yields the log, and is called twice.
 // The randomness is drawn from the seed. Rows are taken in the order of the log, which should be
 // the order of their times.
-func Test(
-	ctx context.Context, seed uint64, read func() iter.Seq2[Row, error],
-) (Backtest, error) {
+func Test(ctx context.Context, seed uint64, read func() iter.Seq2[Row, error]) (Backtest, error) {
 	b, arms, err := plan(read())
 	if err != nil || b.Unknown != "" {
 		return b, err
