@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -112,4 +113,13 @@ func TestAListNamesWhatIsDamaged(t *testing.T) {
 	require.NoError(t, templates["answers"].ExecuteTemplate(&page, "turn", of))
 	assert.Contains(t, page.String(), "1 damaged record is left out: x of loop.answer. Restore the "+
 		"store from a copy.")
+
+	of.Damaged = strings.Split("abcdefghijkl", "")
+	page.Reset()
+	require.NoError(t, templates["answers"].ExecuteTemplate(&page, "turn", of))
+	assert.Contains(t, page.String(), "12 damaged records are left out: a, b, c, d, e, f, g, h, i, "+
+		"j, and 2 more. Restore")
+	reply, err := json.Marshal(of.List)
+	require.NoError(t, err)
+	assert.Contains(t, string(reply), `"i","j","and 2 more"]`)
 }

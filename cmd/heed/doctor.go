@@ -26,9 +26,7 @@ const (
 	restore  = "restore the store from a copy"
 )
 
-type doctorCommand struct {
-	Deep bool
-}
+type doctorCommand struct{ Deep bool }
 
 // A diagnosis is what doctor found.
 type diagnosis struct {
@@ -148,7 +146,7 @@ func (d *diagnosis) frozen(s *session, most int) error {
 		}
 		freezes := answers.Freezes(agent)
 		freezes.Name = kind
-		row, err := freezes.Get(s.ctx, s.at.store, answers.FrozenID)
+		row, failure := freezes.Get(s.ctx, s.at.store, answers.FrozenID)
 		report, by := d.warning, "heed store unfreeze"
 		if s.now().Sub(row.Value.At) > day {
 			report = d.fault
@@ -163,8 +161,10 @@ func (d *diagnosis) frozen(s *session, most int) error {
 			}
 			report("the agent %s has not learned since %s: see %s", agent, text(row.Value.At), by)
 		}
-		if err != nil && !errors.Is(err, heed.ErrNotFound) {
-			return err
+		if errors.Is(failure, heed.ErrDamaged) {
+			err = failure // and go on
+		} else if failure != nil && !errors.Is(failure, heed.ErrNotFound) {
+			return failure
 		}
 	}
 	return err
@@ -252,7 +252,7 @@ func (d *diagnosis) damage(s *session, first error) error {
 // unread reports the damaged records, or cells, of a kind.
 func (d *diagnosis) unread(what, kind, remedy string, names []string) {
 	if len(names) > 0 {
-		d.fault("%s of %s can't be read: %s. Named: %s", plural(len(names), what, what+"s"),
+		d.fault("%s of %s can't be read: %s. The first: %s", plural(len(names), what, what+"s"),
 			show(kind), remedy, someOf(names))
 	}
 }
@@ -288,10 +288,11 @@ func histories(s *session, kind string) (bad []string, _ error) {
 
 // events looks at what waits to be published.
 func (d *diagnosis) events(s *session) error {
-	n, dead, oldest := 0, 0, time.Time{}
+	n, dead, oldest, unread := 0, 0, time.Time{}, error(nil)
 	for e, err := range stream.Waiting(s.ctx, s.at.store) {
 		if err != nil {
-			return err
+			unread = fmt.Errorf("the outbox: %w", err)
+			break
 		}
 		if n++; n == 1 {
 			oldest = e.At
@@ -308,12 +309,12 @@ func (d *diagnosis) events(s *session) error {
 			plural(dead, "dead letter waits", "dead letters wait"))
 	}
 	many := "events wait"
-	if n == mostRead {
+	if n == mostRead || unread != nil {
 		many = "or more events wait"
 	}
 	if n > 0 && s.now().Sub(oldest) > waiting {
 		d.warning("%s in the outbox, the first since %s: does a relay run?",
 			plural(n, "event waits", many), text(oldest))
 	}
-	return nil
+	return unread
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy/attribution"
+	"github.com/heedhq/heed/stream"
 )
 
 // assertFails checks that a call exits with a code, prints nothing, and says in one line what is
@@ -257,15 +259,15 @@ func TestDoctorFindsFaults(t *testing.T) {
 		says            string
 	}{
 		{"a row that is no observation", "UPDATE heed_observation SET observation = '{' WHERE seq = 1",
-			failed, "can't be read: restore the store from a copy. Named: "},
+			failed, "can't be read: restore the store from a copy. The first: "},
 		{"a weight that is none", `UPDATE heed_observation SET observation =
 			replace(observation, '"weight":', '"weight":-') WHERE seq = 1`, failed,
-			"can't be read: restore the store from a copy. Named: "},
+			"can't be read: restore the store from a copy. The first: "},
 		{"a hash that is none", "UPDATE heed_observation SET cell = 'x' WHERE seq = 1", failed,
 			"fault: not everything can be read"},
 		{"a record that is no JSON", "UPDATE heed_record SET body = '{' WHERE id = 'tests-first'",
 			failed, "fault: 1 record of patterns.pattern can't be read: restore the store from a copy. " +
-				`Named: "tests-first"`},
+				`The first: "tests-first"`},
 		{"a kind that can't be read", "UPDATE heed_kind SET kind = '{' WHERE name = 'decision.trace'",
 			failed,
 			`damaged record: how records of kind "decision.trace" are kept`},
@@ -376,7 +378,7 @@ func TestDoctorNamesWhatIsDamaged(t *testing.T) {
 	statement(t, db, "UPDATE heed_observation SET observation = '{'; "+
 		"UPDATE heed_record SET body = 'x' WHERE kind = 'host.note'")
 	out := call{args: []string{"--db", db, "doctor"}}.run(t).out
-	const remedy = " can't be read: restore the store from a copy. Named: "
+	const remedy = " can't be read: restore the store from a copy. The first: "
 	for _, line := range []string{
 		"12 records of host.note" + remedy + `"11", "10", "9", "8", "7", "6", "5", "4", "3", "2", ` +
 			"and 2 more",
@@ -441,14 +443,20 @@ func TestDamagedAnswersDoNotHideOthers(t *testing.T) {
 	r := call{args: []string{"--db", db}}.run(t)
 	assert.Equal(t, done, r.code, r.err)
 	for _, part := range []string{
-		"Is support getting better?", "Waits for a person\nNothing that can be read.",
+		"Is support getting better?", "Waits for a person\nNothing waits.",
 		`fault: strategy: history: support.answer "` + damaged.ID,
 	} {
 		assert.Contains(t, r.out, part)
 	}
+	assert.NotContains(t, r.out, "nothing was ever learned here", "what is damaged was")
+	for _, command := range []string{"", "strategy status"} {
+		inJSON := call{args: append([]string{"--db", db, "--json"}, strings.Fields(command)...)}.run(t)
+		assert.Contains(t, inJSON.out, `"learner": "support.strategy"`)
+		assert.NotContains(t, inJSON.out, `"latest"`, "no count is of all choices")
+	}
 	doctor := call{args: []string{"--db", db, "doctor"}}.run(t)
 	assert.Contains(t, doctor.out, "fault: 1 record of support.answer can't be read: restore the "+
-		`store from a copy. Named: "`+damaged.ID+`"`)
+		`store from a copy. The first: "`+damaged.ID+`"`)
 
 	statement(t, db, "DELETE FROM heed_record WHERE id = '"+damaged.ID+"'; "+
 		"UPDATE heed_record SET body = 'x' WHERE kind = 'decision.trace'")
@@ -456,6 +464,15 @@ func TestDamagedAnswersDoNotHideOthers(t *testing.T) {
 	assert.Contains(t, list.out, "Rotate its logs.")
 	assert.Contains(t, list.err, "1 record is left out: ")
 	assert.Contains(t, list.err, " of decision.trace")
+	for _, prompt := range []string{"--prompt=false", "--prompt"} {
+		one := call{args: []string{"--db", db, "answers", "disk", prompt}}.run(t)
+		assert.Equal(t, failed, one.code)
+		assert.Contains(t, one.out, "answer disk")
+		one = call{args: []string{"--db", db, "--json", "answers", "disk", prompt}}.run(t)
+		assert.Contains(t, one.out, `"damaged": [`)
+		assert.Contains(t, one.err, "heed: what was asked is left out: ")
+		assert.Contains(t, one.err, ` of decision.trace": damaged record: see heed doctor`)
+	}
 	statement(t, db, "DELETE FROM heed_record WHERE kind = 'support.answer'")
 	assert.Equal(t, done, call{args: []string{"--db", db, "answers"}}.run(t).code)
 }
@@ -472,4 +489,34 @@ func TestACorruptFile(t *testing.T) {
 	assert.Equal(t, failed, r.code)
 	assert.Contains(t, r.out+r.err, "damaged")
 	assert.NotContains(t, r.out+r.err, "run heed doctor")
+}
+
+// A damaged freeze, or event in the outbox, hides nothing of an overview.
+func TestDamageHidesNoFreeze(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	w := host(t, db)
+	require.NoError(t, w.store.Declare(ctx, stream.Outbox))
+	for _, name := range []string{"a", "b", "c"} {
+		require.NoError(t, w.store.Declare(ctx, answers.Freezes(name).Kind, store.Audit))
+		_, err := answers.Freeze(ctx, w.store, name, answers.Frozen{Frozen: true, At: end},
+			store.AuditEntry{Actor: "kim", Action: name + ".freeze", Reason: "x"})
+		require.NoError(t, err)
+		_, err = w.store.Commit(ctx, store.Batch{Records: []store.Record{stream.Event{ID: name,
+			Topic: attribution.DeadTopic, At: start}.Waiting()}})
+		require.NoError(t, err)
+	}
+	statement(t, db, "UPDATE heed_record SET body = 'x' WHERE kind = 'a.frozen' OR "+
+		"rowid = (SELECT max(rowid) FROM heed_record WHERE kind = 'stream.outbox')")
+	r := call{args: at(db)}.run(t)
+	assert.Equal(t, done, r.code, r.err)
+	for _, part := range []string{
+		"fault: a.frozen", "fault: the outbox: ", "the agent b has not learned",
+		"the agent c has not learned", "2 dead letters wait in the outbox", "CATEGORY",
+		"Waits for a person\nID",
+	} {
+		assert.Contains(t, r.out, part)
+	}
+	assert.NotContains(t, r.out, "no process has written here")
+	assert.Contains(t, call{args: at(db, "--json")}.run(t).out, `"unread": true`)
 }

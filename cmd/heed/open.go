@@ -23,6 +23,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 )
@@ -187,11 +188,7 @@ func (s *session) orBegin() string {
 
 // someOf names the first ten of a list.
 func someOf(names []string) string {
-	all := texts(names, strconv.Quote)
-	if n := len(all); n > 10 {
-		all = append(all[:10], fmt.Sprintf("and %d more", n-10))
-	}
-	return cmp.Or(strings.Join(all, ", "), "none")
+	return cmp.Or(strings.Join(view.Names(texts(names, strconv.Quote)).Some(), ", "), "none")
 }
 
 // has reports whether anything in the store belongs to a tenant.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"time"
 
@@ -30,6 +29,8 @@ type summary struct {
 	Unfit    int           `json:"unfit"`    // rules without an effect, or with a bad one
 	Wrong    []finding     `json:"wrong"`
 	Unread   bool          `json:"unread"` // something, because it is damaged
+
+	Hidden map[string]bool `json:"-"` // the sorts of parts that damage hides
 }
 
 // A gained is what learning gains an agent.
@@ -55,18 +56,19 @@ func (overviewCommand) Run(s *session) error {
 		sum = summary{
 			Store: s.at.String(), Engine: s.at.dialect.String(), Gain: []gained{},
 			Learners: []view.Status{}, Waiting: []view.Rule{}, Wrong: []finding{},
+			Hidden: map[string]bool{},
 		}
 		for _, of := range []struct {
 			part
 			add func(*session, *view.Source) error
 		}{{agents, sum.agent}, {learners, sum.learner}, {services, sum.rules}} {
-			err := of.each(s, func(v *view.Source) error { return sum.sound(s, of.add(s, v)) })
-			if err = sum.sound(s, err); err != nil {
+			err := of.each(s, func(v *view.Source) error { return sum.sound(s, of.what, of.add(s, v)) })
+			if err = sum.sound(s, of.what, err); err != nil {
 				return err
 			}
 		}
 		for e, err := range store.AuditEntries(s.ctx, s.at.view, store.Query{Limit: 1}) {
-			if err = sum.sound(s, err); err != nil {
+			if err = sum.sound(s, "audit", err); err != nil {
 				return err
 			}
 			sum.seen(e.At)
@@ -80,9 +82,10 @@ func (overviewCommand) Run(s *session) error {
 }
 
 // sound makes a finding of damage, so that the rest is shown, and returns other errors.
-func (sum *summary) sound(s *session, err error) error {
+func (sum *summary) sound(s *session, what string, err error) error {
 	if errors.Is(err, heed.ErrDamaged) {
-		sum.Unread, sum.Wrong = true, append(sum.Wrong, finding{"fault", s.at.explain(err).Error()})
+		sum.Hidden[what], sum.Unread = true, true
+		sum.Wrong = append(sum.Wrong, finding{"fault", s.at.explain(err).Error()})
 		return nil
 	}
 	return err
@@ -112,11 +115,14 @@ func (sum *summary) agent(s *session, v *view.Source) error {
 // learner adds which arms lead.
 func (sum *summary) learner(s *session, v *view.Source) error {
 	status, err := v.Status(s.ctx)
+	if status.Learner == "" { // no segment can be read
+		return err
+	}
 	sum.Learners = append(sum.Learners, status)
 	for i := range status.Leading {
 		sum.seen(status.Leading[i].Updated)
 	}
-	return err
+	return sum.sound(s, "choices", err)
 }
 
 // rules adds what waits for a person.
@@ -129,18 +135,21 @@ func (sum *summary) rules(s *session, v *view.Source) error {
 	waiting, err := v.Proposals(s.ctx, view.RuleQuery{
 		Status: "pending", Page: view.Page{Limit: mostWaiting},
 	})
-	sum.Waiting = waiting.Items
+	sum.Waiting = append(sum.Waiting, waiting.Items...) // [] in JSON
 	return err
 }
 
 // faults lists what the doctor finds without reading the whole store.
 func (sum *summary) faults(s *session) error {
-	d := &diagnosis{Findings: sum.Wrong}
+	d := &diagnosis{}
 	all, err := s.at.tenants(s.ctx)
-	if err = cmp.Or(err, d.events(s), d.models(s), d.frozen(s, mostFrozen)); err != nil {
-		return err
+	for _, find := range []error{err, d.events(s), d.models(s), d.frozen(s, mostFrozen)} {
+		if err = sum.sound(s, "", find); err != nil {
+			return err
+		}
 	}
 	switch idle := s.now().Sub(sum.Written); {
+	case sum.Unread: // maybe the newest
 	case sum.Written.IsZero() && s.Tenant == "" && len(all) > 0:
 		d.warning("all that was learned here belongs to tenants: choose one with --tenant: %s",
 			someOf(all))
@@ -150,6 +159,6 @@ func (sum *summary) faults(s *session) error {
 		d.warning("no process has written here for %s: does the application run, with this store?",
 			plural(int(idle/day), "day", "days"))
 	}
-	sum.Wrong = d.Findings
+	sum.Wrong = append(sum.Wrong, d.Findings...)
 	return nil
 }

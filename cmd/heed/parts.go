@@ -182,16 +182,21 @@ func (s *session) unknown(what string, names []string) error {
 }
 
 // each opens all that hosts have opened, one after the other, or the one that --agent names, and
-// calls a function with each.
+// calls a function with each. It goes on after damage, and returns the first error.
 func (t part) each(s *session, do func(v *view.Source) error) error {
-	found, _, err := t.find(s, s.Agent)
-	for i := 0; err == nil && i < len(found); i++ {
+	found, _, first := t.find(s, s.Agent)
+	for _, name := range found {
 		v := s.source()
-		if err = t.open(s.ctx, v, found[i]); err == nil {
+		err := t.open(s.ctx, v, name)
+		if err == nil {
 			err = do(v)
 		}
+		if err != nil && !errors.Is(err, heed.ErrDamaged) {
+			return err
+		}
+		first = cmp.Or(first, err)
 	}
-	return err
+	return first
 }
 
 // openParts opens the parts of the agent of a source.

@@ -67,7 +67,9 @@ func (strategyStatus) Run(s *session) error {
 	var all []view.Status
 	return listed(s, with, "learners", "status", func(v *view.Source) ([]view.Status, error) {
 		status, err := v.Status(s.ctx)
-		all = append(all, status)
+		if status.Learner != "" { // the segments can be read
+			all = append(all, status)
+		}
 		return all, err
 	})
 }

@@ -29,6 +29,7 @@ type Answer struct {
 	Worth     float64   `json:"worth"` // in [-1, 1]
 	Channel   string    `json:"channel,omitempty"`
 	Asked     *Asked    `json:"-"` // nil if no trace of it is kept, or no model was asked
+	damaged   Names     // its trace, if that can't be read: it is then as without one
 }
 
 // Asked is what a model was asked.
@@ -117,8 +118,10 @@ func (s *Source) Answers(ctx context.Context, q AnswerQuery) (l List[Answer], er
 		slices.SortStableFunc(l.Items, func(a, b Answer) int { return cmp.Compare(a.Worth, b.Worth) })
 		l.Items, l.Next = l.Items[:min(len(l.Items), q.Limit)], ""
 	}
-	damaged, err := s.readQuestions(ctx, l.Items)
-	l.Damaged = append(l.Damaged, damaged...)
+	err = s.readQuestions(ctx, l.Items)
+	for i := range l.Items {
+		l.Damaged = append(l.Damaged, l.Items[i].damaged...)
+	}
 	return l, err
 }
 
@@ -163,7 +166,7 @@ func (s *Source) Answer(ctx context.Context, id string) (Answer, error) {
 		return Answer{}, err
 	}
 	all := []Answer{answerOf(&kept.Value)}
-	_, err = s.readQuestions(ctx, all)
+	err = s.readQuestions(ctx, all)
 	return all[0], err
 }
 
@@ -184,9 +187,8 @@ func answerOf(a *answer.Answer) Answer {
 	return one
 }
 
-// readQuestions reads what was asked, by people and of the model, in one round trip. It names the
-// traces that are damaged. Their answers are as without one.
-func (s *Source) readQuestions(ctx context.Context, all []Answer) (damaged []string, _ error) {
+// readQuestions reads what was asked, by people and of the model, in one round trip.
+func (s *Source) readQuestions(ctx context.Context, all []Answer) error {
 	var refs []store.Ref
 	var of []*Answer
 	for i := range all {
@@ -196,9 +198,7 @@ func (s *Source) readQuestions(ctx context.Context, all []Answer) (damaged []str
 		}
 	}
 	var found store.Snapshot
-	if err := s.Store.Read(ctx, &found, nil, refs); err != nil {
-		return nil, err
-	}
+	err := s.Store.Read(ctx, &found, nil, refs)
 	for i, r := range found.Records {
 		if r.Revision == 0 {
 			continue
@@ -208,12 +208,12 @@ func (s *Source) readQuestions(ctx context.Context, all []Answer) (damaged []str
 			Asked
 		}](r.Body)
 		if err != nil {
-			damaged = append(damaged, nameOf(r.Ref))
+			of[i].damaged = Names{nameOf(r.Ref)}
 		} else if of[i].Question = trace.Text; trace.Prompt != "" {
 			of[i].Asked = &trace.Asked
 		}
 	}
-	return damaged, nil
+	return err
 }
 
 // An Explanation describes why an answer was given, and what became of it.
@@ -225,6 +225,7 @@ type Explanation struct {
 	Tree     loop.Branch `json:"tree"`
 	Person   string      `json:"-"` // who asked
 	Asked    *Asked      `json:"-"`
+	Damaged  Names       `json:"damaged,omitempty"` // its trace, if that can't be read
 }
 
 // A chosenArm is the arm that was chosen for an answer.
@@ -258,5 +259,6 @@ func (s *Source) Explain(ctx context.Context, id string) (e Explanation, err err
 		err = nil
 	}
 	e.Question, e.Person, e.Asked = asked.Question, asked.Person, asked.Asked
+	e.Damaged = asked.damaged
 	return e, err
 }

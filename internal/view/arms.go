@@ -106,14 +106,12 @@ const latest = 200
 
 // Segment reads a segment with its latest choices and at most a number of items, or returns
 // [heed.ErrNotFound].
-func (s *Source) Segment(
-	ctx context.Context, q strategy.Query, most int,
-) (d SegmentDetail, err error) {
+func (s *Source) Segment(ctx context.Context, q strategy.Query, most int) (SegmentDetail, error) {
 	found, err := s.Distribution(ctx, q)
 	if err != nil {
-		return d, err
+		return SegmentDetail{}, err
 	}
-	d = SegmentDetail{
+	d := SegmentDetail{
 		Segment: segmentOf(&found), Parameters: found.Parameters,
 		SpecializesAt: found.SpecializesAt, Standings: found.Standings,
 	}
@@ -309,9 +307,8 @@ func (s *Source) SegmentNames(ctx context.Context) (all []strategy.Query, err er
 }
 
 // Items returns an item in each of some segments where it has outcomes.
-func (s *Source) Items(
-	ctx context.Context, item string, in []strategy.Query,
-) (all []Item, err error) {
+func (s *Source) Items(ctx context.Context, item string, in []strategy.Query) ([]Item, error) {
+	var all []Item
 	for _, q := range in {
 		q.Item = item
 		one, err := s.Item(ctx, q)
@@ -335,21 +332,22 @@ type Status struct {
 	Specialized int       `json:"specialized"`       // items
 	Outcomes    uint64    `json:"outcomes"`          // that count
 	Leading     []Segment `json:"leading,omitempty"` // the five with the greatest means
-	// Choices counts the latest recorded choices, by their stage and in all ("latest"), and which of
-	// these and of their results are of the last 24 hours ("events_24h"). nil: no choice is recorded.
+	// Choices counts the latest ones, by their stage and in all ("latest"), and those and the results
+	// of the last 24 hours ("events_24h"). nil: no choice is recorded, or one is damaged.
 	Choices map[string]int `json:"choices,omitempty"`
 }
 
 // mostCounted is how many choices a status counts, and mostLeading how many segments it names.
 const mostCounted, mostLeading = 400, 5
 
-// Status sums up the segments of the learner, and counts its latest choices.
+// Status sums up the segments of the learner, and counts its latest choices. If only a choice can't
+// be read, it returns the error with the rest, and otherwise with the zero Status.
 func (s *Source) Status(ctx context.Context) (Status, error) {
 	cfg := s.Strategy.Config()
 	sum := Status{Learner: cfg.Name, Enabled: !cfg.Disabled}
 	all, err := s.Segments(ctx, Page{})
 	if err != nil {
-		return sum, err
+		return Status{}, err
 	}
 	for _, one := range all.Items {
 		sum.Segments++
@@ -369,6 +367,7 @@ func (s *Source) Status(ctx context.Context) (Status, error) {
 	}
 	for r, err := range s.Strategy.History(ctx, strategy.ChoiceFilter{Limit: mostCounted}) {
 		if err != nil {
+			sum.Choices = nil
 			return sum, err
 		}
 		sum.count(&r, s.Now())

@@ -4,6 +4,7 @@ package view
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -158,8 +159,22 @@ type List[T any] struct {
 	Next  string `json:"next,omitempty"` // selects the next part by Page.After; empty at the end
 	Total int    `json:"-"`              // how many elements there are in all parts, if it is known
 	// Damaged names records that can't be read, of a list of answers or changes. Items lacks them.
-	Damaged []string `json:"damaged,omitempty"`
+	Damaged Names `json:"damaged,omitempty"`
 }
+
+// Names are shown by [Names.Some], because there may be thousands.
+type Names []string
+
+// Some returns the first ten, and how many more there are.
+func (all Names) Some() []string {
+	if n := len(all); n > 10 {
+		return append(slices.Clone(all[:10]), fmt.Sprintf("and %d more", n-10))
+	}
+	return all
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (all Names) MarshalJSON() ([]byte, error) { return json.Marshal(all.Some()) }
 
 // listed returns the part of a list that a page selects. The list may be of names alone, and read
 // reads those in the part. An element that read does not find was deleted since, and is left out.
