@@ -69,7 +69,7 @@ func TestAnswersOutliveTheirProcess(t *testing.T) {
 		}
 		account, err := a.Explain(ctx, "by the model")
 		require.NoError(t, err)
-		assert.Contains(t, account.String(), "only: expected ")
+		assert.Contains(t, account.String(), "only: drew ")
 		account, err = a.Explain(ctx, "by h")
 		require.NoError(t, err)
 		assert.Contains(t, account.String(), "known by: undo")
