@@ -51,7 +51,8 @@ type changes struct {
 
 type touched map[string]struct{}
 
-// looked returns the error of a look at an id. What failed stays, unless it is damaged.
+// looked removes an id that a sweep has looked at, and returns the error of the look. If the look
+// failed, the id stays for the next sweep, unless its record is damaged, because that fails again.
 func (t touched) looked(id string, err error) error {
 	if err == nil || errors.Is(err, heed.ErrDamaged) {
 		delete(t, id)
@@ -101,7 +102,7 @@ func (c *changes) take() (segments, heuristics touched, incidents []store.AuditE
 	return some(c.segments), some(c.heuristics), incidents
 }
 
-// putBack has the next sweep look at what was taken for one that failed.
+// putBack returns what a sweep has taken and could not record, so that the next sweep looks at it.
 func (c *changes) putBack(segments, heuristics touched, incidents []store.AuditEntry) {
 	c.incident(incidents...)
 	c.mu.Lock()

@@ -118,7 +118,7 @@ type lifeline struct {
 	outages []outage
 	last    error // the latest failure
 	// After a slow failed try, calls fail at once for as long as it took, so that they do not wait as
-	// well. A sweep may fail after an hour, so that is storeTimeout at most.
+	// well. The time is at most storeTimeout, because a sweep may fail after an hour.
 	took  time.Duration
 	ended time.Time
 }

@@ -25,8 +25,8 @@ const (
 	shardRoom   = 400_000 / cacheShards // the most cells and parts of a shard, 200 bytes each
 )
 
-// A cacheShard has some of the cells, so that callers on many processors seldom wait for
-// each other.
+// A cacheShard has some of the cells, so that callers on many processors seldom wait for each
+// other.
 type cacheShard struct {
 	mu      sync.RWMutex
 	dropped uint64 // how often something was
@@ -48,8 +48,9 @@ func newCache() *cache {
 	return c
 }
 
-// shard returns where a cell is. The cells of an item are in several shards, because few of
-// thousands of people fill one. The seed is random, so that names can't be chosen to crowd one.
+// shard returns the shard of a cell. The cells of an item are in several shards, because a few
+// cells of thousands of people fill a shard. The seed is random, so that names can't be chosen to
+// crowd one.
 func (c *cache) shard(of evidence.Cell) *cacheShard {
 	hash := maphash.String(c.seed, of.Item) + 31*maphash.String(c.seed, of.Name)
 	return &c.shards[hash%cacheShards]

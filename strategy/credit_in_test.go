@@ -588,7 +588,7 @@ func TestCreditWantsOfOtherChoices(t *testing.T) {
 	}
 }
 
-// A learner that can't look whether the store has an outcome says so, and takes that for no answer.
+// If the history can't be read, crediting returns the error, because the outcome may be there.
 func TestAHistoryThatCannotBeReadIsAnError(t *testing.T) {
 	c := &clock{}
 	kept,

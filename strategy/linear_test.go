@@ -244,7 +244,8 @@ func TestATenantBeginsWithoutABias(t *testing.T) {
 	}
 }
 
-// The less a tenant's own outcomes are as those of the others, the less it begins with theirs.
+// The more a tenant's own outcomes differ from the outcomes of other tenants, the less the tenant
+// begins with the evidence of the others.
 func TestATenantsOwnOutcomesDecideHowItBegins(t *testing.T) {
 	level, before := evidence.Belief{Level: evidence.Beta{Alpha: 80, Beta: 20}, Strength: 30}, 0.
 	for good := range 17 { // of 20

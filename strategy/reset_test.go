@@ -161,7 +161,7 @@ func TestAResetNeedsAReason(t *testing.T) {
 	assert.Len(t, history, 1)
 }
 
-// A reset that can't find out what there is to forget says so.
+// A reset returns an error if it can't list the cells that it has to forget.
 func TestAResetWithoutItsStore(t *testing.T) {
 	st := &faulty{Store: newStore(t, (&clock{}).Now)}
 	l := newLearner(t, strategy.Config{Store: st})

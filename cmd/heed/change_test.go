@@ -158,9 +158,7 @@ func TestARuleIsChangedThroughTheGate(t *testing.T) {
 	}
 	require.Zero(t, call{args: of("nils", "approve", "7d0c2b13-rule", "--hash", hash)}.run(t).code)
 	var p feedback.Proposal
-	onFile(t, db, func(handle *sql.DB) {
-		st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite)
-		require.NoError(t, err)
+	inStore(t, db, func(st *sqlstore.Store) {
 		service, err := feedback.Open(ctx, feedback.Config{Store: st})
 		require.NoError(t, err)
 		rule, err := service.Rules().Rule(ctx, "7d0c2b13-rule")

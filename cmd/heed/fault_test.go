@@ -355,9 +355,7 @@ func TestDoctorReadsEveryRecord(t *testing.T) {
 func TestDoctorNamesWhatIsDamaged(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	onFile(t, db, func(handle *sql.DB) {
-		st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite)
-		require.NoError(t, err)
+	inStore(t, db, func(st *sqlstore.Store) {
 		kind := store.Kind{Name: "host.note"}
 		require.NoError(t, st.Declare(ctx, kind))
 		for n := range 12 {

@@ -204,6 +204,15 @@ func onFile(t testing.TB, file string, do func(handle *sql.DB)) {
 	require.NoError(t, handle.Close())
 }
 
+// inStore calls a function with the store in a file of SQLite.
+func inStore(t testing.TB, file string, do func(st *sqlstore.Store)) {
+	onFile(t, file, func(handle *sql.DB) {
+		st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite)
+		require.NoError(t, err)
+		do(st)
+	})
+}
+
 // fixture is the content of a file of SQLite that has the fixture, filled by the first test that
 // asks.
 var fixture struct {

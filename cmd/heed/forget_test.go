@@ -1,7 +1,6 @@
 package main
 
 import (
-	"database/sql"
 	"os"
 	"testing"
 
@@ -58,13 +57,11 @@ func without(c view.HeuristicDetail) view.Heuristic {
 func TestForgetSaysWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	onFile(t, db, func(handle *sql.DB) {
-		st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite)
-		require.NoError(t, err)
+	inStore(t, db, func(st *sqlstore.Store) {
 		require.NoError(t, st.Declare(ctx, stream.Outbox, store.Audit))
 		event := stream.Event{ID: "e", Topic: "t", At: start, Payload: []byte(`{"by":["ann"]}`)}
 		entry := store.AuditEntry{ID: "a", At: start, Actor: "ann", Action: "x"}
-		_, err = st.Commit(ctx, store.Batch{Records: []store.Record{event.Waiting(), entry.Record()}})
+		_, err := st.Commit(ctx, store.Batch{Records: []store.Record{event.Waiting(), entry.Record()}})
 		require.NoError(t, err)
 	})
 	copied := db + ".copy"

@@ -162,7 +162,7 @@ type List[T any] struct {
 	Damaged Names `json:"damaged,omitempty"`
 }
 
-// Names are shown by [Names.Some], because there may be thousands.
+// Names are names of records. There may be thousands, so [Names.Some] returns the ones to show.
 type Names []string
 
 // Some returns the first ten, and how many more there are.
@@ -173,7 +173,7 @@ func (all Names) Some() []string {
 	return all
 }
 
-// MarshalJSON implements [json.Marshaler].
+// MarshalJSON implements [json.Marshaler]. JSON has the names that Some returns.
 func (all Names) MarshalJSON() ([]byte, error) { return json.Marshal(all.Some()) }
 
 // listed returns the part of a list that a page selects. The list may be of names alone, and read
