@@ -108,7 +108,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	}
 	p.spare, p.blamed = c.spare.Load(), c.tries.close(ctx, res.Err)
 	// If the receiver panicked, the model has not failed, and there is no answer.
-	if fault := c.pipe.fault(true); fault != nil {
+	if fault := c.tries.pipe.fault(true); fault != nil {
 		res.Path, res.Text, res.Reason = decision.Fallback, "", ""
 		return a.unanswered(ctx, &p, res, p.began), wrap("answer", fault)
 	}
@@ -118,7 +118,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	if err == nil {
 		a.delivered(ctx, &p, nil)
 	}
-	if p.repeated && c.pipe != nil && p.Text != res.Text { // another delivery was quicker
+	if p.repeated && p.Event.OnChunk != nil && p.Text != res.Text { // another delivery was quicker
 		err = errors.Join(err, a.show(ctx, &p, true))
 	}
 	// The trace contains the prompt without the conversation.
@@ -138,14 +138,10 @@ func (a *Agent) unanswered(
 // call returns what the decider asks for a plan. Models that are unavailable are left out of its
 // chain.
 func (a *Agent) call(p *Plan, m chain) *call {
-	c := &call{
+	return &call{
 		models:  m.without(a.models, a.nameOf(&p.Arm), p.spared, a.cfg.Testing.Now()),
-		history: p.Event.History, tries: tries{agent: a},
+		history: p.Event.History, tries: tries{agent: a, pipe: pipe{to: p.Event.OnChunk}},
 	}
-	if p.Event.OnChunk != nil {
-		c.pipe = &pipe{to: p.Event.OnChunk}
-	}
-	return c
 }
 
 // Answered records the answer of a model that the framework asked by a plan that is not ready, and

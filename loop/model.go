@@ -26,7 +26,6 @@ import (
 type call struct {
 	models  chain
 	history []Turn
-	pipe    *pipe       // nil: pieces are not wanted
 	spare   atomic.Bool // a fallback answered, and not the model of the arm
 	tries   tries
 }
@@ -37,7 +36,7 @@ func (c *call) Generate(ctx context.Context, r decision.LLMRequest) (decision.LL
 		return c.models.Generate(ctx, r)
 	}
 	r.Prompt = withHistory(c.history, r.Prompt)
-	reply, spare, err := c.models.ask(ctx, r, c.pipe, &c.tries)
+	reply, spare, err := c.models.ask(ctx, r, &c.tries)
 	c.spare.Store(spare)
 	return reply, err
 }
@@ -123,7 +122,7 @@ func (c chain) without(v *availability, asked string, spared bool, now time.Time
 // Generate implements [decision.LLM]. A panic is an error, and an answer without text, or of
 // thoughts alone, counts as no answer.
 func (c chain) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
-	reply, _, err := c.ask(ctx, r, nil, nil)
+	reply, _, err := c.ask(ctx, r, new(tries))
 	return reply, err
 }
 
@@ -131,9 +130,10 @@ func (c chain) Generate(ctx context.Context, r decision.LLMRequest) (decision.LL
 // that broke off has the next one begin the answer again. The host's receiver begins again if a
 // model broke off after its first piece: see pipe.
 func (c chain) ask(
-	ctx context.Context, r decision.LLMRequest, p *pipe, t *tries,
+	ctx context.Context, r decision.LLMRequest, t *tries,
 ) (reply decision.LLMResponse, spare bool, err error) {
 	var errs []error
+	p := &t.pipe
 	for i, m := range c {
 		// Each attempt is counted, also if a later model answers, because it shows whether its model
 		// works.
@@ -141,7 +141,6 @@ func (c chain) ask(
 		reply, err = c.try(ctx, i, r, p)
 		got := attempt{
 			called: !errors.Is(err, host.ErrBusy), text: reply.Text, err: err, ended: ctx.Err(),
-			host: p.fault(false) != nil,
 		}
 		t.end(ctx, &got)
 		if got.answered() {
@@ -158,7 +157,8 @@ func (c chain) ask(
 
 // tries are the attempts of one answer. The last one may still run when the answer is given up.
 type tries struct {
-	agent *Agent
+	agent *Agent // nil: the attempts are not counted
+	pipe  pipe
 
 	mu     sync.Mutex
 	open   bool // an attempt runs
@@ -170,7 +170,7 @@ type tries struct {
 
 // begin notes that a model is asked, so that an attempt that never returns can be ended by close.
 func (t *tries) begin(name string, first bool) {
-	if t == nil {
+	if t.agent == nil {
 		return
 	}
 	t.mu.Lock()
@@ -181,15 +181,19 @@ func (t *tries) begin(name string, first bool) {
 }
 
 // end counts what became of the attempt that runs, once. An attempt that was closed, because the
-// answer was given up, is not counted again when it returns.
+// answer was given up, is not counted again when it returns. A model waits while the host receives
+// a piece, so that time was not the model's.
 func (t *tries) end(ctx context.Context, got *attempt) {
-	if t == nil {
+	if t.agent == nil {
 		return
 	}
+	held := t.pipe.heldFor()
+	got.host = t.pipe.fault(false) != nil
 	t.mu.Lock()
 	open, name := t.open, t.name
 	if t.open = false; open {
-		got.patient = t.agent.patient(time.Since(t.began)) //nolint:forbidigo // of a deadline, too
+		//nolint:forbidigo // of a deadline, too
+		got.patient = t.agent.patient(time.Since(t.began) - held)
 		t.blamed = t.blamed || t.first && got.whose() == someArm
 	}
 	t.mu.Unlock()
@@ -226,7 +230,7 @@ func (c chain) try(ctx context.Context, i int, r decision.LLMRequest,
 	defer cancel()
 	m, write := c[i], p.begin(ctx, cancel)
 	ask := func(ctx context.Context) (reply decision.LLMResponse, err error) {
-		if s, ok := m.model.(Streamer); ok && p != nil {
+		if s, ok := m.model.(Streamer); ok && p.to != nil {
 			return s.Stream(ctx, r, write)
 		}
 		if reply, err = m.model.Generate(ctx, r); err == nil {
@@ -246,13 +250,13 @@ func (c chain) try(ctx context.Context, i int, r decision.LLMRequest,
 	var slow atomic.Bool
 	//nolint:forbidigo // the deadline is of real time
 	timer := time.AfterFunc(time.Until(end)/2, func() {
-		if p.giveUp(&slow) {
+		if p.giveUp(ctx, &slow) {
 			cancel()
 		}
 	})
 	defer timer.Stop()
 	if reply, err = host.Pass(ctx, m.gate, "the model", ask); slow.Load() &&
-		(err != nil || p != nil) {
+		(err != nil || p.to != nil) {
 		err = errSlow
 	}
 	return reply, cmp.Or(p.fault(false), err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/host"
@@ -24,7 +25,7 @@ type Streamer interface {
 }
 
 // A pipe brings the pieces of an answer to the host, without the thoughts in them. A model that was
-// given up can't write any more. A nil pipe drops the pieces.
+// given up can't write any more. A pipe to nil drops the pieces.
 //
 // The lock is held while the host's function runs, so that pieces come one after the other, and a
 // model that was given up can't write between them.
@@ -38,25 +39,23 @@ type pipe struct {
 	restart bool // the next piece begins the answer again, because the model before broke off
 	writer  int  // the number of the model that may write; those before it were given up
 	closed  bool
-	failed  error // the host's panic
+	failed  error         // the host's panic
+	held    time.Duration // how long the host's function ran for the model that may write
 }
 
 // begin returns what the next model writes with. stop ends its call, where the host has panicked.
 // The host is given the call's context. The number of the writer is compared with each piece,
 // because the goroutine of a model that was given up may still run.
 func (p *pipe) begin(ctx context.Context, stop func()) func(text string) {
-	if p == nil {
-		return func(string) {}
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.writer++
-	p.reader, p.begun, p.restart = new(thoughts.Reader), false, p.written
+	p.reader, p.begun, p.restart, p.held = new(thoughts.Reader), false, p.written, 0
 	mine := p.writer
 	return func(text string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if !p.closed && p.writer == mine {
+		if p.to != nil && !p.closed && p.writer == mine {
 			shown, restart := p.reader.Write(text)
 			p.give(ctx, shown, restart)
 		}
@@ -67,19 +66,16 @@ func (p *pipe) begin(ctx context.Context, stop func()) func(text string) {
 }
 
 // giveUp stops the model that writes, and reports it in slow, unless it gave the host something
-// already.
-func (p *pipe) giveUp(slow *atomic.Bool) bool {
-	if p == nil {
-		slow.Store(true)
-		return true
-	}
+// already, or its call is over: then another model may write.
+func (p *pipe) giveUp(call context.Context, slow *atomic.Bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.begun {
-		p.writer++
-		slow.Store(true)
+	if p.begun || call.Err() != nil {
+		return false
 	}
-	return !p.begun
+	p.writer++
+	slow.Store(true)
+	return true
 }
 
 // give calls the host with a piece, unless it is empty, because its text was a thought. A restart
@@ -89,16 +85,15 @@ func (p *pipe) give(ctx context.Context, text string, restart bool) {
 		(text != "" || restart && p.written) {
 		restart = restart && p.written
 		p.written, p.begun, p.restart = true, true, false
+		began := time.Now() //nolint:forbidigo // to be compared with a deadline, which is of real time
 		p.failed = receive(func() { p.to(ctx, text, restart) })
+		p.held += time.Since(began) //nolint:forbidigo // the same
 	}
 }
 
 // end gives what was held back of an answer that is whole, and closes the pipe. It returns the
 // host's panic, if there was one.
 func (p *pipe) end(ctx context.Context) error {
-	if p == nil {
-		return nil
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
@@ -111,13 +106,18 @@ func (p *pipe) end(ctx context.Context) error {
 
 // fault returns the host's panic. It may also stop delivery to the host.
 func (p *pipe) fault(closing bool) error {
-	if p == nil {
-		return nil
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = p.closed || closing
 	return p.failed
+}
+
+// heldFor returns how long the host's function held the model that may write. It waits for a call
+// that runs.
+func (p *pipe) heldFor() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.held
 }
 
 // show gives the host an answer that is ready. If restart is true, the answer replaces pieces of
