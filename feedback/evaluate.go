@@ -473,9 +473,11 @@ func (c *change) promoteWith(r *Feedback, members []Feedback) {
 // it: the observer is notified. [Service.Sweep] calls it every hour.
 func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err error) {
 	var waiting []string
+	var failures []error
 	for r, err := range s.records(ctx, Listing{Class: unclassified}) {
 		if err != nil {
-			return nil, wrap("evaluate all", err)
+			failures = append(failures, wrap("evaluate all", err))
+			continue
 		}
 		// A time that is too far ahead comes from a wrong clock.
 		if wait := r.Unanswered.Next.Sub(s.now()); wait <= 0 || wait > 2*longestPause {
@@ -483,7 +485,6 @@ func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err er
 		}
 	}
 	slices.Reverse(waiting)
-	var failures []error
 	for _, id := range waiting {
 		if err := ctx.Err(); err != nil {
 			return evaluated, errors.Join(append(failures, err)...)

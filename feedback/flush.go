@@ -24,16 +24,17 @@ import (
 // has.
 func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err error) {
 	agents := map[string]string{} // by cluster
+	var failures []error
 	for _, class := range []Classification{GeneralizableHigh, GeneralizableLow, positive} {
 		for f, err := range feedbackKind.find(ctx, s.cfg.Store,
 			store.Query{Keys: []string{store.Key("clustered", string(class))}}) {
 			if err != nil {
-				return nil, 0, wrap("flush", err)
+				failures = append(failures, err)
+				continue // with what is sound
 			}
 			agents[f.Cluster] = f.Agent
 		}
 	}
-	var failures []error
 	for _, cluster := range slices.Sorted(maps.Keys(agents)) {
 		p, err := s.proposeCluster(ctx, agents[cluster], cluster, false)
 		switch {

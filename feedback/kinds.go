@@ -3,6 +3,7 @@ package feedback
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -240,11 +241,7 @@ func (s *kindOf[T]) in(tx *store.Tx, id string) (value T, err error) {
 func (s *kindOf[T]) find(ctx context.Context, st store.Store, q store.Query) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for found, err := range s.Find(ctx, st, q) {
-			var value T
-			if err == nil {
-				value = found.Value.at(found.Revision)
-			}
-			if !yield(value, err) {
+			if !yield(found.Value.at(found.Revision), err) {
 				return
 			}
 		}
@@ -286,13 +283,15 @@ func (s *kindOf[T]) union(tx *store.Tx, sets [][]string, selects func(*T) bool) 
 }
 
 // merge returns the values of several lists, each once, that are selected. A record that is not
-// there has the revision 0 and is left out.
+// there has the revision 0 and is left out. If records are damaged, it returns the others with the
+// errors, joined.
 func (s *kindOf[T]) merge(lists [][]store.Record, selects func(*T) bool) ([]T, error) {
 	all := slices.Concat(lists...)
 	if len(all) == 0 {
 		return nil, nil
 	}
 	seen, values := make(map[string]bool, len(all)), make([]T, 0, len(all))
+	var damaged []error
 	for _, r := range all {
 		if seen[r.ID] || r.Revision == 0 {
 			continue
@@ -300,13 +299,12 @@ func (s *kindOf[T]) merge(lists [][]store.Record, selects func(*T) bool) ([]T, e
 		seen[r.ID] = true
 		found, err := s.Of(r)
 		if err != nil {
-			return nil, err
-		}
-		if selects(&found.Value) {
+			damaged = append(damaged, err)
+		} else if selects(&found.Value) {
 			values = append(values, found.Value.at(found.Revision))
 		}
 	}
-	return values, nil
+	return values, errors.Join(damaged...)
 }
 
 // record returns a value as a record to write, with the revision that it was read with.

@@ -60,9 +60,7 @@ func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 		part("measure", s.every(ctx, measureEvery, measuredMark, at,
 			func() error { return s.measureAll(ctx, at, &changed) })),
 	)
-	if changed > 0 && s.watch != nil {
-		s.watch.Tell(ctx, heed.Swept{Component: component, At: at, Count: changed})
-	}
+	s.watch.Swept(ctx, at, changed)
 	s.watch.Failed(ctx, "sweep", err)
 	return wrap("sweep", err)
 }
@@ -132,11 +130,8 @@ func (s *Service) expireAll(ctx context.Context, now time.Time, changed *int) er
 
 // measureAll measures the active rules. One that fails does not keep the others from it.
 func (s *Service) measureAll(ctx context.Context, now time.Time, changed *int) error {
-	var failures []error
 	rules, err := s.Rules().List(ctx, RuleQuery{Status: StateActive})
-	if err != nil {
-		return err
-	}
+	failures := []error{err}
 	for i := range rules {
 		effect, err := s.measure(ctx, &rules[i], now)
 		if err == nil {

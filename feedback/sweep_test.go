@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/store"
 )
 
 // TestSweepKnowsWhatIsDue, whichever of two services over one store did it last.
@@ -138,4 +140,34 @@ func TestASweepThatFailsBacksOff(t *testing.T) {
 	w.clock.advance(time.Hour)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.Equal(t, feedback.EdgeCase, w.get("d2").Class)
+}
+
+// A damaged record of any kind is left out of lists, and keeps nothing else from a sweep.
+func TestDamageKeepsNothingElseWaiting(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	bad, kept := w.propose("ann", rule("Say why")), w.propose("ann", rule("Name the owner"))
+	first := w.says("ann", "add tests")
+	w.says("eve", "be brief")
+	for _, ref := range []store.Ref{
+		{Kind: "feedback.proposal", ID: bad.ID}, {Kind: "feedback.record", ID: first.ID},
+	} {
+		for r, err := range w.store.Find(ctx, store.Query{Kind: ref.Kind}) {
+			require.NoError(t, err)
+			if r.ID == ref.ID {
+				r.Body = store.Raw([]byte("[7]"))
+				_, err = w.store.Commit(ctx, store.Batch{Records: []store.Record{r}})
+				require.NoError(t, err)
+			}
+		}
+	}
+	all, n, err := w.rules.Proposals(ctx, feedback.ProposalQuery{}, 0)
+	require.ErrorIs(t, err, heed.ErrDamaged)
+	require.Equal(t, 1, n)
+	assert.Equal(t, kept.ID, all[0].ID)
+	w.clock.advance(365 * 24 * time.Hour)
+	require.ErrorIs(t, w.Sweep(ctx, time.Time{}), heed.ErrDamaged)
+	closed, err := w.rules.Proposal(ctx, kept.ID)
+	require.NoError(t, err)
+	assert.Equal(t, feedback.State("EXPIRED"), closed.Status)
+	assert.Greater(t, closed.Revision, kept.Revision, "it is stored")
 }

@@ -333,6 +333,31 @@ func (f *fixture) meaning() string {
 	return b.String()
 }
 
+// A damaged heuristic does not hide the others.
+func TestADamagedHeuristic(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "a", "b", "c")
+	for r, err := range f.store.Find(ctx, store.Query{Kind: "learning.heuristic"}) {
+		require.NoError(t, err)
+		if r.ID == "b" {
+			r.Body = store.Raw([]byte(`[7]`))
+			_, err = f.store.Commit(ctx, store.Batch{Records: []store.Record{r}})
+			require.NoError(t, err)
+		}
+	}
+	for range 2 { // an incomplete reading is not remembered
+		var ids []string
+		var last error
+		for h, err := range f.Heuristics(ctx) {
+			if last = err; err == nil {
+				ids = append(ids, h.ID)
+			}
+		}
+		assert.Equal(t, []string{"a", "c"}, ids)
+		require.ErrorIs(t, last, heed.ErrDamaged)
+		require.ErrorContains(t, last, `learning.heuristic "b"`)
+	}
+}
+
 // A message that meets an answer which can't be read fails, and ignores nothing.
 func TestADamagedAnswer(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")

@@ -195,19 +195,18 @@ func heuristicOf(kept store.Row[heuristicRecord]) Heuristic {
 }
 
 // Heuristics yields all heuristics by id. Before the loop begins, one small read finds out whether
-// any of them changed since the last time. If one has, it reads all of them. After an error it
-// ends.
+// any of them changed since the last time. If one has, it reads all of them. If it can't read some,
+// it yields the others first, and then the error, which ends the loop.
 func (m *Module) Heuristics(ctx context.Context) iter.Seq2[Heuristic, error] {
 	return func(yield func(Heuristic, error) bool) {
 		all, err := m.Steps().HeuristicsIn(store.Reading(ctx, m.cfg.Store))
-		if err != nil {
-			yield(Heuristic{}, fmt.Errorf("learning: heuristics: %w", err))
-			return
-		}
 		for _, h := range all {
 			if !yield(h, nil) {
 				return
 			}
+		}
+		if err != nil {
+			yield(Heuristic{}, fmt.Errorf("learning: heuristics: %w", err))
 		}
 	}
 }
@@ -217,8 +216,8 @@ func (m steps) HeuristicsWants() store.Wants {
 	return store.Wants{Refs: []store.Ref{m.kinds.heuristics.Ref("")}}
 }
 
-// HeuristicsIn returns all heuristics by id, like [Module.Heuristics], in a step. The slice must
-// not be changed.
+// HeuristicsIn returns all heuristics by id, like [Module.Heuristics], in a step, and those that it
+// can read with an error. The slice must not be changed.
 func (m steps) HeuristicsIn(tx *store.Tx) (all []Heuristic, err error) {
 	version, err := tx.Get(m.kinds.heuristics.Ref(""))
 	if err != nil {
@@ -232,9 +231,11 @@ func (m steps) HeuristicsIn(tx *store.Tx) (all []Heuristic, err error) {
 		return all, nil
 	}
 	all = nil
+	var failures []error
 	for kept, err := range m.kinds.heuristics.Find(tx.Context(), m.cfg.Store, store.Query{}) {
 		if err != nil {
-			return nil, err
+			failures = append(failures, err)
+			continue
 		}
 		h := heuristicOf(kept)
 		if all = append(all, h); seenOf(&h) != m.seen(h.ID) {
@@ -242,6 +243,9 @@ func (m steps) HeuristicsIn(tx *store.Tx) (all []Heuristic, err error) {
 		}
 	}
 	slices.SortFunc(all, func(a, b Heuristic) int { return cmp.Compare(a.ID, b.ID) })
+	if len(failures) > 0 {
+		return all, errors.Join(failures...)
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.read, k.version, k.all = true, version.Revision, all

@@ -50,9 +50,7 @@ func (m *Module) timeouts(ctx context.Context, now time.Time, counted func([]*Ch
 			counted(changes)
 			return n, nil
 		})
-	if m.watch != nil && swept > 0 {
-		m.watch.Tell(ctx, heed.Swept{Component: m.watch.Name(), At: m.cfg.Now(), Count: swept})
-	}
+	m.watch.Swept(ctx, m.cfg.Now(), swept)
 	m.watch.Failed(ctx, "sweep", err)
 	return errors.Join(append(failures, err)...)
 }

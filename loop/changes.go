@@ -52,9 +52,10 @@ type changes struct {
 type touched map[string]struct{}
 
 // looked removes an id that a sweep has looked at, and returns the error of the look. If the look
-// failed, the id stays for the next sweep, unless its record is damaged, because that fails again.
+// failed, the id stays for the next sweep, unless the error is the store's answer, such as a
+// damaged record or an entry that is too large, because that fails again.
 func (t touched) looked(id string, err error) error {
-	if err == nil || errors.Is(err, heed.ErrDamaged) {
+	if err == nil || !isOutage(context.Background(), err) {
 		delete(t, id)
 	}
 	return err
@@ -86,13 +87,17 @@ func (c *changes) incident(all ...store.AuditEntry) {
 }
 
 // take returns what one sweep looks at. The rest waits for the next sweep, so that none takes long.
+// It is taken in no order, so that those that fail each time don't keep others waiting for good.
 // What it returns is removed, so two sweeps at once look at different ones.
 func (c *changes) take() (segments, heuristics touched, incidents []store.AuditEntry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	some := func(of touched) touched {
 		taken := make(touched)
-		for _, one := range slices.Sorted(maps.Keys(of))[:min(len(of), mostTurned)] {
+		for one := range of {
+			if len(taken) == mostTurned {
+				break
+			}
 			taken[one] = struct{}{}
 			delete(of, one)
 		}
@@ -113,7 +118,7 @@ func (c *changes) putBack(segments, heuristics touched, incidents []store.AuditE
 
 // recordChanges adds to the audit log which arms took over, which heuristics began or stopped to
 // answer, and which outages there were. Errors are joined, and one segment does not stop the
-// others. The next sweep looks again at what failed, unless it is damaged.
+// others. The next sweep looks again at what failed, unless the store has answered.
 func (a *Agent) recordChanges(ctx context.Context, now time.Time) error {
 	segments, heuristics, incidents := a.changed.take()
 	errs := []error{a.putEntries(ctx, incidents...)}
@@ -123,27 +128,26 @@ func (a *Agent) recordChanges(ctx context.Context, now time.Time) error {
 	for _, scope := range slices.Sorted(maps.Keys(segments)) {
 		errs = append(errs, segments.looked(scope, a.leader(ctx, scope, now)))
 	}
-	if len(heuristics) > 0 {
-		standings, err := a.learning.Standings(ctx, slices.Sorted(maps.Keys(heuristics))...)
-		errs = append(errs, err)
-		for id := range heuristics {
-			if _, ok := standings[id]; !ok { // it was deleted, or could not be read
-				_ = heuristics.looked(id, err)
-			}
-		}
-		for _, id := range slices.Sorted(maps.Keys(standings)) {
-			action := stops
-			if standings[id].Confidence >= a.decider.Config().Threshold {
-				action = begins
-			}
-			errs = append(errs, heuristics.looked(id, a.turn(ctx, store.AuditEntry{
-				At: now, Action: action, Subject: id,
-				Details: map[string]string{"domain": standings[id].Heuristic.Domain},
-			})))
-		}
+	for _, id := range slices.Sorted(maps.Keys(heuristics)) {
+		errs = append(errs, heuristics.looked(id, a.answering(ctx, id, now)))
 	}
 	a.changed.putBack(segments, heuristics, incidents)
 	return errors.Join(errs...)
+}
+
+// answering records whether a heuristic answers by itself, unless it was deleted.
+func (a *Agent) answering(ctx context.Context, id string, now time.Time) error {
+	standings, err := a.learning.Standings(ctx, id)
+	of, known := standings[id]
+	if err != nil || !known {
+		return err
+	}
+	action := stops
+	if of.Confidence >= a.decider.Config().Threshold {
+		action = begins
+	}
+	return a.turn(ctx, store.AuditEntry{At: now, Action: action, Subject: id,
+		Details: map[string]string{"domain": of.Heuristic.Domain}})
 }
 
 // leader records which arm leads in a segment, if it does so clearly: the interval of 90 % of its

@@ -141,6 +141,37 @@ func TestASweepWithDamage(t *testing.T) {
 	assert.Contains(t, w.audit(), "loop.outage store <")
 }
 
+// spoil makes a record one that can't be decoded.
+func (w *world) spoil(ref store.Ref) {
+	w.t.Helper()
+	for r, err := range w.store.Find(ctx, store.Query{Kind: ref.Kind}) {
+		require.NoError(w.t, err)
+		if r.ID == ref.ID || ref.ID == "" {
+			r.Body = store.Raw([]byte("[7]"))
+			_, err = w.store.Commit(ctx, store.Batch{Records: []store.Record{r}})
+			require.NoError(w.t, err)
+			return
+		}
+	}
+	w.t.Fatal("there is no ", ref)
+}
+
+// A damaged heuristic does not keep what became of others out of the audit log.
+func TestASweepRecordsBehindADamagedHeuristic(t *testing.T) {
+	mail := trusted(learning.Heuristic{ID: "a", Condition: "The mail is late", Action: "Wait."})
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating), mail},
+	}})
+	for _, text := range []string{full, mail.Condition} {
+		a := w.answer(loop.Event{Text: text, Person: "ann"})
+		require.NoError(t, w.React(ctx, a.ID, loop.Reaction{Person: "ann", Value: 1}))
+	}
+	require.Greater(t, w.confidence("a"), 0.8, "it has answered")
+	w.spoil(store.Ref{Kind: "learning.heuristic", ID: "a"})
+	require.ErrorIs(t, w.Sweep(ctx, time.Time{}), heed.ErrDamaged)
+	assert.Equal(t, []string{"loop.answers rotate <"}, w.audit())
+}
+
 // A sweep records an outage of the store, once it is over.
 func TestASweepRecordsOutages(t *testing.T) {
 	w := newIsland(t, loop.Config{})

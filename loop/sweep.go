@@ -58,9 +58,7 @@ func (a *Agent) silence(ctx context.Context, now time.Time) error {
 			failed = append(failed, failure)
 			return n, err
 		})
-	if a.watch != nil && swept > 0 {
-		a.watch.Tell(ctx, heed.Swept{Component: a.watch.Name(), At: a.cfg.Testing.Now(), Count: swept})
-	}
+	a.watch.Swept(ctx, a.cfg.Testing.Now(), swept)
 	return errors.Join(append(failed, err)...)
 }
 

@@ -288,18 +288,17 @@ func (a *Agent) sweepTenants(ctx context.Context, now time.Time) error {
 	}
 	tenants := tenantsOf(a.cfg.Name)
 	var due []store.Row[tenantRow]
+	var errs []error
 	for _, q := range []store.Query{
 		{Until: now.Add(time.Microsecond), Oldest: true, Limit: tenantsOfSweep},
 		{Since: now.Add(idleFor + 2*evidence.MaxSkew), Limit: tenantsOfSweep}, // by a wrong clock
 	} {
 		for row, err := range tenants.Find(ctx, a.cfg.Store, q) {
-			if err != nil {
-				return err
+			if errs = append(errs, err); err == nil {
+				due = append(due, row)
 			}
-			due = append(due, row)
 		}
 	}
-	var errs []error
 	for _, row := range due {
 		errs = append(errs, a.sweepTenant(ctx, &tenants, row, now))
 	}

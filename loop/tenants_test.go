@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -578,4 +579,34 @@ func TestOutagesOfTenants(t *testing.T) {
 		assert.Equal(t, []string{"model is out"}, told(), "each process reports it")
 		assert.Equal(t, 3, dead.calls(), "%q asks it", tenant)
 	}
+}
+
+// A damaged record of one tenant does not keep others from being swept.
+func TestASweepPassesOverADamagedTenant(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	for _, name := range []string{"acme", "umbrella"} {
+		tenant, err := w.Tenant(ctx, name)
+		require.NoError(t, err)
+		_, err = tenant.Answer(ctx, loop.Event{Text: full})
+		require.NoError(t, err)
+	}
+	revisions := func() (all []uint64) {
+		for r, err := range w.store.Find(ctx, store.Query{Kind: "loop.tenant"}) {
+			require.NoError(t, err)
+			all = append(all, r.Revision)
+		}
+		return all
+	}
+	w.spoil(store.Ref{Kind: "loop.tenant"})
+	before := revisions()
+	require.Len(t, before, 2)
+	w.clock.Advance(time.Hour)
+	require.ErrorIs(t, w.Sweep(ctx, time.Time{}), heed.ErrDamaged)
+	swept := 0
+	for _, revision := range revisions() {
+		if !slices.Contains(before, revision) {
+			swept++
+		}
+	}
+	assert.Equal(t, 1, swept)
 }

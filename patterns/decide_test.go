@@ -219,6 +219,28 @@ func TestSweep(t *testing.T) {
 	assert.Equal(t, patterns.Established, quick.pattern("p").State)
 }
 
+// A damaged pattern is left out of lists, and keeps no other from a sweep.
+func TestSweepPassesOverDamage(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	w.feedPattern("bad", patterns.Helpful, 5, 0)
+	w.feedPattern("proven", patterns.Helpful, 5, 0)
+	for r, err := range w.store.Find(ctx, store.Query{Kind: "patterns.pattern"}) {
+		require.NoError(t, err)
+		if r.ID == "bad" {
+			r.Body = store.Raw([]byte("[7]"))
+			_, err = w.store.Commit(ctx, store.Batch{Records: []store.Record{r}})
+			require.NoError(t, err)
+		}
+	}
+	w.clock.Advance(91 * day)
+	require.ErrorIs(t, w.Sweep(ctx, time.Time{}), heed.ErrDamaged)
+	assert.Equal(t, patterns.Established, w.pattern("proven").State)
+	all, err := w.Standings(ctx, patterns.PatternQuery{})
+	require.ErrorIs(t, err, heed.ErrDamaged)
+	require.Len(t, all, 1)
+	assert.Equal(t, patterns.PatternID("proven"), all[0].Pattern.ID)
+}
+
 func TestSweepKnowsWhatIsDue(t *testing.T) {
 	s := newShaky(t)
 	swept := func(now time.Time) (calls int) {

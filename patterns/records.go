@@ -228,16 +228,18 @@ func (c *Config) sum(parts []evidence.Part) (all evidence.Tally) {
 func (r *Recorder) readAll(tx *store.Tx, q PatternQuery, keys ...string) (*reading, error) {
 	var s store.Snapshot
 	err := tx.Read(&s, nil, nil, store.Query{Kind: r.kinds.patterns.Name, Keys: keys, Limit: q.Limit})
-	if err != nil {
-		return nil, err
-	}
 	found := newReading()
+	if err != nil {
+		return found, err
+	}
 	var cells []evidence.Cell
 	var rows []Pattern
+	var damaged []error
 	for _, record := range s.Found[0] {
 		row, err := r.kinds.patterns.Of(record)
 		if err != nil {
-			return nil, err
+			damaged = append(damaged, err)
+			continue
 		}
 		if p := row.Value; !isAnti(p.ID) && (p.Twin != "" || q.selects(&p)) {
 			found.patterns[p.ID] = row
@@ -247,7 +249,7 @@ func (r *Recorder) readAll(tx *store.Tx, q PatternQuery, keys ...string) (*readi
 	slices.Reverse(rows)
 	slices.SortStableFunc(rows, func(a, b Pattern) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	if err := tx.Read(&s, cells, nil); err != nil {
-		return nil, err
+		return newReading(), err
 	}
 	r.earned(found, s.Parts)
 	for _, p := range rows {
@@ -261,7 +263,7 @@ func (r *Recorder) readAll(tx *store.Tx, q PatternQuery, keys ...string) (*readi
 			}
 		}
 	}
-	return found, nil
+	return found, errors.Join(damaged...)
 }
 
 // A HistoryQuery selects entries of a recorder's history. The zero query selects all that it still

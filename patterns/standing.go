@@ -81,11 +81,9 @@ func (q PatternQuery) selects(p *Pattern) bool {
 }
 
 // Standings returns the patterns that the query selects, in the order in which they were defined.
+// If records are damaged, it returns the others with a [heed.ErrDamaged].
 func (r *Recorder) Standings(ctx context.Context, q PatternQuery) ([]Standing, error) {
 	found, err := r.readAll(store.Reading(ctx, r.cfg.Store), q)
-	if err != nil {
-		return nil, failed("standings", err)
-	}
 	now := r.cfg.Now()
 	var all []Standing
 	for _, id := range found.order {
@@ -93,7 +91,7 @@ func (r *Recorder) Standings(ctx context.Context, q PatternQuery) ([]Standing, e
 			all = append(all, s)
 		}
 	}
-	return all, nil
+	return all, failed("standings", err)
 }
 
 // stand computes the standing of a pattern. A pattern that was not found is the candidate that it

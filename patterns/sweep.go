@@ -2,10 +2,10 @@ package patterns
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
 )
 
@@ -21,15 +21,12 @@ func (r *Recorder) Sweep(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	changed, err := r.sweep(ctx, now)
-	if r.watch != nil && changed > 0 {
-		r.watch.Tell(ctx, heed.Swept{Component: r.watch.Name(), At: now, Count: changed})
+	r.watch.Swept(ctx, now, changed)
+	r.watch.Failed(ctx, "sweep", err)
+	if err == nil {
+		r.swept.Store(&now)
 	}
-	if err != nil {
-		r.watch.Failed(ctx, "sweep", err)
-		return failed("sweep", err)
-	}
-	r.swept.Store(&now)
-	return nil
+	return failed("sweep", err)
 }
 
 // due reports whether it is time for a sweep.
@@ -39,13 +36,11 @@ func (r *Recorder) due(now time.Time) bool {
 	return last == nil || now.Sub(*last) >= every || now.Before(*last)
 }
 
-// sweep returns how many patterns it changed. A pattern that time has changed is read again in its
-// step, so a sweep without changes writes no record.
+// sweep returns how many patterns it changed, and the errors of the others, joined. A pattern that
+// time has changed is read again in its step, so a sweep without changes writes no record.
 func (r *Recorder) sweep(ctx context.Context, now time.Time) (changed int, err error) {
 	all, err := r.readAll(store.Reading(ctx, r.cfg.Store), PatternQuery{})
-	if err != nil {
-		return 0, err
-	}
+	failures := []error{err}
 	for _, id := range all.order {
 		kept, stored := all.patterns[id]
 		p, tally := kept.Value.clone(), all.tallies[id]
@@ -57,10 +52,9 @@ func (r *Recorder) sweep(ctx context.Context, now time.Time) (changed int, err e
 			d.settle(d.edited(id), "", "")
 			return nil
 		})
-		if err != nil {
-			return changed, err
+		if failures = append(failures, err); err == nil {
+			changed++
 		}
-		changed++
 	}
-	return changed, nil
+	return changed, errors.Join(failures...)
 }

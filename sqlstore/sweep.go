@@ -122,8 +122,9 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	// observations that have them: an observation whose id was forgotten could be counted twice.
 	for _, part := range []func() error{w.jobs, w.histories, w.ids, w.records, w.files} {
 		err := part()
-		// A row that can't be read must not keep all other people's records past their time.
-		undone := errors.Is(err, heed.ErrDamaged) || errors.Is(err, evidence.ErrForgotten)
+		// What fails each time must not keep all other people's records past their time.
+		undone := errors.Is(err, heed.ErrDamaged) || errors.Is(err, evidence.ErrForgotten) ||
+			errors.As(err, new(*heed.SizeError))
 		if err != nil && !undone {
 			return fmt.Errorf("sqlstore: sweep: %w", err)
 		}

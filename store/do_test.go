@@ -454,3 +454,29 @@ func TestAStepChangesItsMind(t *testing.T) {
 		assert.Equal(t, 2, value(t, st, "a"))
 	}
 }
+
+// A loop over values continues behind a record that can't be decoded, and its error names it.
+func TestFindContinuesBehindDamage(t *testing.T) {
+	st := newScripted(t)
+	var all []store.Record
+	for _, id := range []string{"a", "b", "c"} {
+		all = append(all, numbers.Record(number{ID: id}, 0))
+	}
+	all[1].Body = store.Raw([]byte("[7]"))
+	_, err := st.Commit(ctx, store.Batch{Records: all})
+	require.NoError(t, err)
+	var found []string
+	for row, err := range numbers.Find(ctx, st, store.Query{Oldest: true}) {
+		found = append(found, row.ID)
+		var bad interface{ Damaged() store.Ref }
+		if row.ID != "b" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, heed.ErrDamaged)
+		require.ErrorContains(t, err, `number "b": store: damaged record: `)
+		require.ErrorAs(t, err, &bad)
+		assert.Equal(t, numbers.Ref("b"), bad.Damaged())
+	}
+	assert.Equal(t, []string{"a", "b", "c"}, found)
+}

@@ -239,14 +239,13 @@ func Resume(ctx context.Context, st Store) error {
 		if err == nil {
 			_, err = declareAll(ctx, st)
 		}
-		if err != nil {
-			return err
-		}
 		of, id := st, row.ID
 		if tenant, own, ok := strings.Cut(id, idMark); ok {
 			of, id = &tenantView{st, tenant}, own
 		}
-		_, err = finish(ctx, of, id)
+		if err == nil {
+			_, err = finish(ctx, of, id)
+		}
 		failed = errors.Join(failed, err)
 	}
 	return failed

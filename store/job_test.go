@@ -116,6 +116,28 @@ func TestForgetThatAnotherEnds(t *testing.T) {
 	assert.Equal(t, []string{"ann"}, st.last.Forgotten)
 }
 
+// A job whose record is damaged keeps no other job from its end.
+func TestResumePassesOverDamage(t *testing.T) {
+	for _, at := range []time.Time{start.Add(-time.Hour), start.Add(time.Hour)} {
+		st := newScripted(t)
+		st.script[2] = func(func() error) error { return errors.New("away") }
+		job := forget("ann")
+		job.At = start
+		require.ErrorContains(t, store.Run(ctx, st, job), "the job has begun")
+		_, err := st.Store.Commit(ctx, store.Batch{Records: []store.Record{{
+			Ref: store.Ref{Kind: "heed.job", ID: "bad"}, At: at, Body: store.Raw([]byte("[7]")),
+		}}})
+		require.NoError(t, err)
+		require.ErrorIs(t, store.Resume(ctx, st.Store), heed.ErrDamaged)
+		left := 0
+		for _, err := range st.Find(ctx, store.Query{Kind: "heed.job"}) {
+			require.NoError(t, err)
+			left++
+		}
+		assert.Equal(t, 1, left)
+	}
+}
+
 // A job without a person to forget has nothing left to do here if another runner ends it.
 func TestAJobThatAnotherEnds(t *testing.T) {
 	st := newScripted(t)

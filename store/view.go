@@ -59,11 +59,23 @@ func (v *View[T]) Of(r Record) (Row[T], error) {
 	}
 	value, err := Decode[T](r.Body)
 	if err != nil {
-		return row, fmt.Errorf("%s %q: %w", v.Name, r.ID, err)
+		return row, &damaged{r.Ref, err}
 	}
 	row.Value = value
 	return row, nil
 }
+
+// damaged is the [heed.ErrDamaged] of a record that can't be decoded.
+type damaged struct {
+	ref Ref
+	err error
+}
+
+func (e *damaged) Error() string { return fmt.Sprintf("%s %q: %v", e.ref.Kind, e.ref.ID, e.err) }
+func (e *damaged) Unwrap() error { return e.err }
+
+// Damaged names the record, for lists that leave it out.
+func (e *damaged) Damaged() Ref { return e.ref }
 
 // Get reads one value, or returns [heed.ErrNotFound].
 func (v *View[T]) Get(ctx context.Context, st Store, id string) (Row[T], error) {
@@ -79,7 +91,7 @@ func (v *View[T]) Get(ctx context.Context, st Store, id string) (Row[T], error) 
 }
 
 // Find yields the values that a query selects. Find sets the query's Kind. The rules of
-// [Store].Find hold.
+// [Store].Find hold, except that the loop continues after a value that can't be decoded.
 func (v *View[T]) Find(ctx context.Context, st Store, q Query) iter.Seq2[Row[T], error] {
 	q.Kind = v.Name
 	return func(yield func(Row[T], error) bool) {
@@ -88,7 +100,7 @@ func (v *View[T]) Find(ctx context.Context, st Store, q Query) iter.Seq2[Row[T],
 			if err == nil {
 				row, err = v.Of(r)
 			}
-			if !yield(row, err) || err != nil {
+			if !yield(row, err) { // after an error of the store, its Find ends
 				return
 			}
 		}

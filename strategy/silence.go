@@ -45,9 +45,7 @@ func (l *Learner) Sweep(ctx context.Context, now time.Time) (err error) {
 		now = own
 	}
 	n, err := l.expireChoices(ctx, now)
-	if n > 0 && l.watch != nil {
-		l.watch.Tell(ctx, heed.Swept{Component: l.watch.Name(), At: now, Count: n})
-	}
+	l.watch.Swept(ctx, now, n)
 	err = errors.Join(err, l.reshare(ctx, now))
 	l.watch.Failed(ctx, "sweep", err)
 	return err
@@ -92,7 +90,8 @@ func (l *Learner) silenced(c *Choice, now time.Time) bool {
 
 // hopeless reports whether another attempt would fail as well.
 func hopeless(err error) bool {
-	return isInputError(err) || errors.As(err, new(*heed.SettingsError))
+	return isInputError(err) || errors.Is(err, heed.ErrDamaged) ||
+		errors.As(err, new(*heed.SettingsError)) || errors.As(err, new(*heed.SizeError))
 }
 
 // expireChoice counts the silence of a choice and makes it expire, in one commit. It reports false

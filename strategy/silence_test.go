@@ -416,6 +416,27 @@ func TestASweepPassesOverWhatItCannotCount(t *testing.T) {
 	assert.Equal(t, strategy.Expired, record(t, l, made["odd"].ID).Stage)
 }
 
+// A damaged choice stays, and later ones expire.
+func TestASweepPassesOverADamagedChoice(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.5}})
+	l := newLearner(t, cfg)
+	choose(t, l, strategy.Query{Item: "i"})
+	for r, err := range cfg.Store.Find(ctx, store.Query{Kind: "strategy.answer"}) {
+		require.NoError(t, err)
+		r.Body = store.Raw([]byte("[7]"))
+		_, err = cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{r}})
+		require.NoError(t, err)
+	}
+	c.Advance(time.Minute)
+	later := choose(t, l, strategy.Query{Item: "i"})
+	c.Advance(25 * time.Hour)
+	require.ErrorIs(t, l.Sweep(ctx, time.Time{}), heed.ErrDamaged)
+	for r, err := range l.History(ctx, strategy.ChoiceFilter{Since: later.At}) {
+		require.NoError(t, err)
+		assert.Equal(t, strategy.Expired, r.Stage)
+	}
+}
+
 // TestSilenceOfAnArmThatThereIsNoMore, or of a learner that is disabled, expires and counts for
 // nothing.
 func TestSilenceOfAnArmThatThereIsNoMore(t *testing.T) {

@@ -18,6 +18,7 @@ package natsstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"reflect"
@@ -259,13 +260,10 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	if err == nil {
 		err = s.checkClock()
 	}
-	if err == nil {
-		err = store.Resume(ctx, s)
-	}
-	if err == nil {
-		err = s.do(ctx, &call{rotate: rotateOld, action: &action{
+	if err == nil { // a job that fails each time must not keep records past their time
+		err = errors.Join(store.Resume(ctx, s), s.do(ctx, &call{rotate: rotateOld, action: &action{
 			At: s.moment(), Sweep: true, Until: evidence.InstantOf(now),
-		}}).err
+		}}).err)
 	}
 	if err != nil {
 		return fmt.Errorf("natsstore: sweep: %w", err)

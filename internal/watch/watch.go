@@ -67,6 +67,14 @@ func (w *Watch) Failed(ctx context.Context, what string, err error) {
 	}
 }
 
+// Swept reports how many things a sweep changed. It is a short form of Tell, and has no effect
+// without any or without an observer.
+func (w *Watch) Swept(ctx context.Context, at time.Time, n int) {
+	if w != nil && n > 0 {
+		w.Tell(ctx, heed.Swept{Component: w.name, At: at, Count: n})
+	}
+}
+
 // confess reports to the observer how many notices were dropped.
 func (w *Watch) confess(ctx context.Context) {
 	dropped := w.dropped.Swap(0)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	record "github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
@@ -180,6 +181,33 @@ func TestASweepKeepsHistoriesShort(t *testing.T) {
 			assert.Equal(t, 3, kept(item), "the first sweep of a process looks at all cells")
 		}
 	})
+}
+
+// A job that fails each time, because a pseudonym makes a record too large, keeps no record past
+// its time.
+func TestASweepPassesOverAJobThatFails(t *testing.T) {
+	if !long {
+		t.Skip("long: HEED_LONG=1 runs it") // 4 MB of JSON are read many times
+	}
+	now := time.Now()
+	st := sqliteFile(t, "sqlite").store(t, sqlstore.Config{Now: func() time.Time { return now }})
+	large := store.Kind{Name: "large", Decided: []string{"by"}}
+	brief := store.Kind{Name: "brief", Limits: store.Limits{For: time.Hour}}
+	require.NoError(t, st.Declare(ctx, large, brief))
+	body := `{"by":"a","text":"` + strings.Repeat("x", store.MaxBody-25) + `"}`
+	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{
+		{Ref: store.Ref{Kind: "large", ID: "1"}, At: now, Keys: []string{store.PersonKey("a")},
+			Body: store.Raw([]byte(body))},
+		{Ref: store.Ref{Kind: "brief", ID: "1"}, At: now, Body: store.Of(1)},
+	}})
+	require.NoError(t, err)
+	size := new(heed.SizeError)
+	require.ErrorAs(t, store.Run(ctx, st, store.Job{Forget: []string{"a"}}), &size)
+	now = now.Add(2 * time.Hour)
+	require.ErrorAs(t, st.Sweep(ctx, time.Time{}), &size)
+	left, err := gather(st.Find(ctx, store.Query{Kind: "brief"}))
+	require.NoError(t, err)
+	assert.Empty(t, left)
 }
 
 // A sweep looks at a page of cells, and the next one at the next page, so that all unused cells go.
