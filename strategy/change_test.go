@@ -525,3 +525,28 @@ func TestTheWindowOfAChange(t *testing.T) {
 		assert.LessOrEqual(t, kept, 1280)
 	}
 }
+
+// Nine good and four bad outcomes are a change, whether one person states them or several. The
+// ratio is 9*log(13/9) + 4*log(13/4), which is 8.0, and log(3*13*sqrt(13)/0.05) is 7.9. Without
+// each person a change needs less to show, or else several would have to state more than one.
+func TestAChangeOfFewOutcomesOfManyPeople(t *testing.T) {
+	for _, people := range []int{1, 3, 10} {
+		c := &clock{}
+		st := newStore(t, c.Now)
+		l := newLearner(t, strategy.Eager(strategy.Config{
+			Store: st, Now: c.Now, Arms: plain("a", "b"),
+		}, 0.05, 1))
+		for n := range 13 {
+			require.Zero(t, restarts(t, st), "%d outcomes of %d people", n, people)
+			c.Advance(time.Minute)
+			choice, err := l.Record(ctx, strategy.Query{Item: "i"}, "a", 0)
+			require.NoError(t, err)
+			_, err = l.Observe(ctx, strategy.Outcome{
+				Choice: choice, Value: float64(1 - n/9*2), Confidence: 1,
+				Source: fmt.Sprint(n % people),
+			})
+			require.NoError(t, err)
+		}
+		assert.Equal(t, 1, restarts(t, st), "%d people", people)
+	}
+}

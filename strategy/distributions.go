@@ -112,7 +112,7 @@ func (l *Learner) Distributions(ctx context.Context, of ...Query) iter.Seq2[Dist
 		for q, err := range l.surveyed(ctx, of) {
 			var d Distribution
 			if err == nil {
-				d, err = l.distribution(ctx, q, len(of) > 0)
+				d, err = l.distribution(ctx, q)
 			}
 			if errors.Is(err, heed.ErrNotFound) {
 				continue // it may have been reset since it was listed
@@ -149,11 +149,8 @@ func (l *Learner) surveyed(ctx context.Context, of []Query) iter.Seq2[Query, err
 	}
 }
 
-// distribution reads one segment and reports it. With named, the query names an item that the
-// caller wants to see even if it is not in the sample.
-func (l *Learner) distribution(
-	ctx context.Context, q Query, named bool,
-) (d Distribution, err error) {
+// distribution reads one segment and reports it, with the query's item also if the sample lacks it.
+func (l *Learner) distribution(ctx context.Context, q Query) (d Distribution, err error) {
 	f, err := l.survey(ctx, q)
 	if err != nil {
 		return d, err
@@ -181,7 +178,7 @@ func (l *Learner) distribution(
 		return d, err
 	}
 	d.Sampled, d.Items = len(f.names), f.all
-	if _, ok := slices.BinarySearch(f.names, q.Item); named && !ok {
+	if _, ok := slices.BinarySearch(f.names, q.Item); !ok {
 		err = l.surveyItem(ctx, f, q.Item)
 	}
 	return d, err

@@ -511,12 +511,32 @@ func TestParametersCountUnsureOutcomesAsOneEach(t *testing.T) {
 	assert.Equal(t, chosen[0], chosen[1])
 }
 
-func TestAnEndedContextEndsNoSession(t *testing.T) {
+// A context that has ended is an error of each method, also where it would not need the store.
+func TestAnEndedContextIsAnError(t *testing.T) {
 	done, cancel := contextDone()
 	defer cancel()
-	l := newLearner(t, strategy.Config{})
-	require.ErrorIs(t, l.EndSession(done, ""), context.Canceled)
-	require.ErrorIs(t, l.EndSession(done, "s"), context.Canceled)
-	require.ErrorIs(t, newLearner(t, strategy.Config{Unrecorded: true}).EndSession(done, "s"),
-		context.Canceled)
+	for _, cfg := range []strategy.Config{{}, {Unrecorded: true}, {Disabled: true}} {
+		l := newLearner(t, cfg)
+		c := choose(t, l, strategy.Query{Session: "s"})
+		for method, call := range map[string]func() error{
+			"EndSession, no session": func() error { return l.EndSession(done, "") },
+			"EndSession":             func() error { return l.EndSession(done, "s") },
+			"Select": func() error {
+				_, err := l.Select(done, strategy.Query{Session: "s"})
+				return err
+			},
+			"Record": func() error {
+				_, err := l.Record(done, strategy.Query{Session: "s"}, c.Arm, 1)
+				return err
+			},
+			"Observe": func() error {
+				_, err := l.Observe(done, strategy.Outcome{Choice: c, Confidence: 1})
+				return err
+			},
+			"Sweep":   func() error { return l.Sweep(done, time.Time{}) },
+			"Retract": func() error { return l.Retract(done, c, []string{""}, "", "") },
+		} {
+			assert.ErrorIs(t, call(), context.Canceled, "%s %+v", method, cfg)
+		}
+	}
 }

@@ -268,3 +268,30 @@ func TestTheNoiseOfALinearLevel(t *testing.T) {
 	}
 	assert.InDelta(t, 0.125, m.noise(), 1e-12)
 }
+
+// The more outcomes are as the coefficients explain, the less noise is left. What four outcomes of
+// the variance a quarter have always stays, also where the coefficients are of an outcome that was
+// taken out.
+func TestTheNoiseOfOutcomesThatFit(t *testing.T) {
+	m := newLinear(1, []evidence.Beta{{Alpha: 1, Beta: 1}}, time.Time{}, 0)
+	for n := range 200 {
+		m.add(&sample{id: fmt.Sprint(n), x: []float32{0.7}, reward: 1, weight: 1, tables: 0.5,
+			linear: 0.5})
+	}
+	assert.InDelta(t, 1./204, m.noise(), 1e-4)
+	for range 100 {
+		m.remove(fmt.Sprint(len(m.samples) - 1))
+	}
+	assert.InDelta(t, 1./104, m.noise(), 1e-4)
+
+	m = newLinear(1, []evidence.Beta{{Alpha: 1, Beta: 1}}, time.Time{}, 0)
+	for n := range 101 {
+		s := &sample{id: fmt.Sprint(n), x: []float32{0.7}, reward: 0.7, weight: 0.01, tables: 0.5}
+		if n == 100 {
+			s.reward, s.weight = 1, 1
+		}
+		m.add(s)
+	}
+	m.uncount(m.known["100"])
+	assert.InDelta(t, 0.01/(0.04+1), m.noise(), 1e-9)
+}

@@ -195,12 +195,12 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 // maxCost keeps the squares of costs, and their sums, finite.
 const maxCost = 1e15
 
-// judge works out the value that is learned, by Config.Reward if it is set. It is called before the
-// step, which may run twice. [Learner.loadLinear] calls it again for each record of a vector. A
-// panic of the function is returned as an error.
+// judge works out the value that is learned, by Config.Reward if it is set. Silence has its value
+// alone. It is called before the step, which may run twice. [Learner.loadLinear] calls it again for
+// each record of a vector. A panic of the function is returned as an error.
 func (l *Learner) judge(o *Outcome) error {
 	o.worth = o.Value
-	if l.cfg.Reward == nil {
+	if l.cfg.Reward == nil || o.ID == silenceID {
 		return nil
 	}
 	if err := host.Call("Config.Reward", func() error {

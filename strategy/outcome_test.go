@@ -19,6 +19,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
 )
@@ -441,4 +442,51 @@ func TestTheLongestIDOfAnOutcome(t *testing.T) {
 		assert.Equal(t, "ID", fault.Field)
 		assert.Equal(t, "is 1025 bytes long with the choice's, may be 1024", fault.Reason)
 	}
+}
+
+// A choice whose record can't be read has no outcome until then, because the record may have it.
+func TestADamagedRecordTakesNoOutcome(t *testing.T) {
+	cfg := withFixtures(t, strategy.Config{})
+	l, q := newLearner(t, cfg), strategy.Query{Item: "i"}
+	c := throughJSON(t, choose(t, l, q))
+	id := c.ID.String()
+	_, err := cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{{
+		Ref: store.Ref{Kind: "strategy.answer", ID: id}, Revision: revisionOf(t, cfg.Store, id),
+		At: start, Body: store.Raw([]byte(`{"id": 5}`)),
+	}}})
+	require.NoError(t, err)
+	_, err = l.Observe(ctx, strategy.Outcome{Choice: c, Value: 1, Confidence: 1})
+	require.ErrorIs(t, err, heed.ErrDamaged)
+	require.ErrorIs(t, l.Retract(ctx, c, []string{""}, "", ""), heed.ErrDamaged)
+	assert.Empty(t, everything(t, cfg.Store, q))
+}
+
+// What can't be an outcome is refused within a step, too, and the step decides what follows.
+func TestAStepRefusesWhatIsNotValid(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	c := choose(t, l, strategy.Query{})
+	require.NoError(t, store.Do(ctx, l.Config().Store, func(tx *store.Tx) error {
+		did, err := l.ObserveIn(tx, strategy.Outcome{Choice: c, Value: 2, Confidence: 1})
+		assertInputError(t, err, "Value")
+		assert.Nil(t, did)
+		return nil
+	}))
+	assert.Equal(t, strategy.Pending, record(t, l, c.ID).Stage)
+}
+
+// If the sources of a cell can't be read, an outcome does not count, because its source may have to
+// share a place there.
+func TestAnOutcomeNeedsTheSourcesOfItsCells(t *testing.T) {
+	st := &faulty{Store: newStore(t, (&clock{}).Now)}
+	c := choose(t, newLearner(t, strategy.Config{Store: st}), strategy.Query{Item: "i"})
+	l := newLearner(t, strategy.Config{Store: st}) // which has not seen the cells
+	st.read.Store(&errStore)
+	o := strategy.Outcome{Choice: c, Value: 1, Confidence: 1, Source: "ann"}
+	_, err := l.Observe(ctx, o)
+	require.ErrorIs(t, err, errStore)
+	st.read.Store(nil)
+	require.Equal(t, strategy.Pending, record(t, l, c.ID).Stage)
+	did, err := l.Observe(ctx, o)
+	require.NoError(t, err)
+	assert.Equal(t, strategy.Applied, did)
 }

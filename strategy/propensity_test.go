@@ -218,3 +218,14 @@ func BenchmarkPropensity(b *testing.B) {
 		})
 	}
 }
+
+// The propensity of an arm that is sure to be drawn is below 1, so that the others have one, too.
+func TestThePropensityOfACertainArm(t *testing.T) {
+	l := newLearner(t, strategy.Config{
+		Arms: plain("a", "b"), Exploration: strategy.Exploration{Bonus: 1, MinSamples: 1},
+	})
+	try(t, l, strategy.Query{}, "a", -1)
+	p := choose(t, l, strategy.Query{}).Propensity()
+	assert.Less(t, p, 1.)
+	assert.InDelta(t, 1, p, 1e-9)
+}

@@ -1,6 +1,7 @@
 package strategy_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -399,4 +400,34 @@ func TestADamagedSharedRow(t *testing.T) {
 	}
 	_, err := town.learner("new").Beliefs(ctx, strategy.Query{})
 	require.ErrorIs(t, err, heed.ErrDamaged)
+}
+
+// A tenant begins with the 200 tenants whose rows were written last.
+func TestTheLatestTenantsAreShared(t *testing.T) {
+	began := func(before int) []float64 {
+		town := newTown(t)
+		town.learns("one", "a", 20, 1)
+		var b store.Batch
+		for r, err := range town.store.Find(ctx, store.Query{Kind: "strategy.shared"}) {
+			require.NoError(t, err)
+			text, err := r.Body.JSON()
+			require.NoError(t, err)
+			for n := range 199 + before {
+				row, of := r, bytes.ReplaceAll(text, []byte(store.IDOf("one")),
+					[]byte(store.IDOf(fmt.Sprint(n))))
+				if row.ID, row.Revision = fmt.Sprint(n), 0; n >= 199 {
+					row.At, of = row.At.Add(-time.Hour), bytes.ReplaceAll(of, []byte(`"a"`), []byte(`"b"`))
+				}
+				row.Body = store.Raw(of)
+				b.Records = append(b.Records, row)
+			}
+		}
+		_, err := town.store.Commit(ctx, b)
+		require.NoError(t, err)
+		return town.start()
+	}
+	want := began(0)
+	assert.Greater(t, want[0], 0.8)
+	assert.InDelta(t, 0.5, want[1], 1e-9)
+	assert.InDeltaSlice(t, want, began(50), 1e-9)
 }

@@ -56,6 +56,9 @@ func TestSilenceExpiresAndCountsAsNothing(t *testing.T) {
 		assert.Empty(t, distributionsOf(t, l))
 		assert.Empty(t, everything(t, cfg.Store, q))
 		assert.Equal(t, believed, beliefs(t, l, q))
+		shown, err := outcomes(l, q, 0)
+		require.NoError(t, err)
+		assert.Empty(t, shown)
 
 		credit(t, l, first, 1)
 		assert.Equal(t, strategy.Observed, record(t, l, first.ID).Stage, "late, and all the same")
@@ -516,4 +519,38 @@ func (s *listing) List(
 ) iter.Seq2[evidence.Part, error] {
 	s.lists++
 	return s.Store.List(ctx, q)
+}
+
+// Late outcomes of several choices in one step take back the silence of each choice, once.
+func TestLateOutcomesInOneStep(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.5}})
+	l := newLearner(t, cfg)
+	var late []strategy.Outcome
+	for n := range 6 {
+		o := strategy.Outcome{ID: fmt.Sprint(n), Value: 1, Confidence: 1}
+		if o.Choice = choose(t, l, strategy.Query{Item: "i"}); n >= 3 {
+			o.Choice = late[n-3].Choice
+		}
+		late = append(late, o)
+	}
+	c.Advance(25 * time.Hour)
+	require.Equal(t, 6, sweep(t, l))
+	did, err := l.ObserveAll(ctx, late, "", "")
+	require.NoError(t, err)
+	assert.NotContains(t, did, strategy.Duplicate)
+	parts := kept(t, cfg.Store, strategy.Query{}, "arm")
+	assert.InDelta(t, 6+3*0.5, massOf(parts), 1e-12, "three choices stay silent")
+}
+
+// A choice whose outcome was taken back had an outcome, so it expires and was not silent.
+func TestNoSilenceAfterARetraction(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.5}})
+	l := newLearner(t, cfg)
+	choice := choose(t, l, strategy.Query{Item: "i"})
+	credit(t, l, choice, 1)
+	require.NoError(t, l.Retract(ctx, choice, []string{""}, "ann", "a mistake"))
+	require.Equal(t, strategy.Pending, record(t, l, choice.ID).Stage)
+	c.Advance(25 * time.Hour)
+	assert.Equal(t, 1, sweep(t, l))
+	assert.Empty(t, everything(t, cfg.Store, strategy.Query{}))
 }

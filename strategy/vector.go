@@ -163,12 +163,12 @@ func (l *Learner) loadLinear(
 			return nil, err
 		}
 		for _, o := range l.creditedIn(&row.Value) {
-			one := l.sampleOf(&o, reset(o.Choice.Item))
-			if one == nil || l.judge(&o) != nil {
+			if l.judge(&o) != nil {
 				continue
 			}
-			one.reward = (o.worth + 1) / 2
-			all = append(all, recorded{one, s.space.arm(o.Choice.Item, o.Choice.Arm)})
+			if one := l.sampleOf(&o, reset(o.Choice.Item)); one != nil {
+				all = append(all, recorded{one, s.space.arm(o.Choice.Item, o.Choice.Arm)})
+			}
 		}
 	}
 	samples, err := l.counted(ctx, all)

@@ -408,3 +408,41 @@ func TestAnItemsOwnPartIsNotTheVectors(t *testing.T) {
 		assert.InDelta(t, own-level, above, 1e-9, item)
 	}
 }
+
+// Silence about a request with a vector is the worst outcome for every process: for one that counts
+// it and for one that reads it later, whatever Config.Reward makes of outcomes.
+func TestSilenceAboutAVector(t *testing.T) {
+	for name, reward := range map[string]func(strategy.Outcome) float64{
+		"values": nil, "all is well": func(strategy.Outcome) float64 { return 1 },
+	} {
+		cfg, c := recording(t, strategy.Config{
+			Silence: strategy.Silence{Confidence: 0.5}, Reward: reward, Arms: plain("a", "b"),
+			Refresh: 1000 * time.Hour,
+		})
+		l, x := newLearner(t, cfg), []float32{1, 2}
+		for range 5 {
+			choose(t, l, strategy.Query{Vector: x, Arms: []strategy.ArmID{"a"}})
+		}
+		c.Advance(25 * time.Hour)
+		require.Equal(t, 5, sweep(t, l))
+		counted := linearOf(t, l, x)
+		assert.Less(t, counted[0], 0.4, name)
+		assert.InDeltaSlice(t, counted, linearOf(t, newLearner(t, cfg), x), 0.02, name)
+	}
+}
+
+// After resets of a segment and of its items, later requests teach again, also another process.
+func TestVectorsLearnAfterResets(t *testing.T) {
+	cfg, x := withFixtures(t, strategy.Config{Arms: plain("a", "b")}), []float32{1, 2}
+	l, q := newLearner(t, cfg), strategy.Query{Item: "i", Vector: x}
+	for _, item := range []string{"", "i", ""} {
+		for range 5 {
+			try(t, l, q, "a", 1)
+		}
+		learned := linearOf(t, l, x)
+		assert.Greater(t, learned[0], 0.6, item)
+		assert.InDeltaSlice(t, learned, linearOf(t, newLearner(t, cfg), x), 0.02, item)
+		require.NoError(t, l.Reset(ctx, strategy.Reset{Item: item, Reason: "another model"}), item)
+		assert.InDelta(t, 0.5, linearOf(t, newLearner(t, cfg), x)[0], 1e-9, item)
+	}
+}
