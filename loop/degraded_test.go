@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -459,6 +461,41 @@ func TestAStoreThatHangs(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		a, took = answer(ctx)
 		assert.Zero(t, took)
+		assert.Nil(t, a.Degraded)
+	})
+}
+
+// However many events come while a store hangs, only those before the first failure wait, and then
+// one at a time, which finds out whether the store is back.
+func TestAStoreThatHangsForAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sea := &tide{Store: new(memstore.Store)}
+		model := &mouth{says: "Look."}
+		agent, err := loop.New(ctx, loop.Config{Store: sea, Model: model, Arms: twoArms})
+		require.NoError(t, err)
+		var waited atomic.Int64
+		var all sync.WaitGroup
+		answer := func() {
+			began := time.Now()
+			a, err := agent.Answer(ctx, loop.Event{Text: "Hi"})
+			assert.NoError(t, err)
+			assert.Equal(t, "Look.", a.Text)
+			if time.Since(began) > 0 {
+				waited.Add(1)
+			}
+		}
+		answer()
+		sea.out = true
+		for range 60 {
+			all.Go(answer)
+			time.Sleep(time.Second)
+		}
+		sea.out = false
+		all.Wait()
+		assert.LessOrEqual(t, waited.Load(), int64(6+60/5))
+		time.Sleep(6 * time.Second)
+		a, err := agent.Answer(ctx, loop.Event{Text: "Hi"})
+		require.NoError(t, err)
 		assert.Nil(t, a.Degraded)
 	})
 }

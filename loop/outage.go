@@ -118,7 +118,8 @@ type lifeline struct {
 	outages []outage
 	last    error // the latest failure
 	// After a slow failed try, calls fail at once for as long as it took, so that they do not wait as
-	// well. The time is at most storeTimeout, because a sweep may fail after an hour.
+	// well. The time is at most storeTimeout, because a sweep may fail after an hour. It began at
+	// ended: see hangs.
 	took  time.Duration
 	ended time.Time
 }
@@ -253,11 +254,16 @@ func (l *lifeline) try(ctx context.Context, what int, call func() error) error {
 	return err
 }
 
-// hangs returns the error of the latest try if it took long and ended only shortly before.
+// hangs returns the error of the latest try if it took long and ended only shortly before. One
+// caller finds out whether that is over, and the others don't wait with it: the time begins again.
 func (l *lifeline) hangs(now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.last == nil || l.took < slow || now.Sub(l.ended) >= l.took {
+	if l.last == nil || l.took < slow {
+		return nil
+	}
+	if now.Sub(l.ended) >= l.took {
+		l.ended = now
 		return nil
 	}
 	return l.last
@@ -307,6 +313,7 @@ func (l *lifeline) reached(ctx context.Context, what int) {
 	if what == committing {
 		l.failing[committing] = false
 	}
+	l.ended = time.Time{} // a commit may follow at once
 	var since time.Time
 	if before != [2]bool{} && l.failing == [2]bool{} {
 		l.last = nil
