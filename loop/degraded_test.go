@@ -295,7 +295,7 @@ func TestAToolsErrorWithoutTheStore(t *testing.T) {
 		sea := &tide{Store: new(memstore.Store)}
 		agent, err := loop.New(ctx, loop.Config{Store: sea, Model: &mouth{says: "Wait."}})
 		require.NoError(t, err)
-		sea.out = true
+		sea.out.Store(true)
 		began := time.Now()
 		_, err = agent.Tool(ctx, "e", failed)
 		require.ErrorIs(t, err, heed.ErrUnavailable)
@@ -397,15 +397,15 @@ func TestSilenceDuringAnOutage(t *testing.T) {
 // A tide is a store that hangs while it is out: each call lasts until its context ends.
 type tide struct {
 	store.Store
-	out   bool
-	calls int
+	out   atomic.Bool
+	calls atomic.Int64
 }
 
 func (s *tide) hang(ctx context.Context) error {
-	if !s.out {
+	if !s.out.Load() {
 		return nil
 	}
-	s.calls++
+	s.calls.Add(1)
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -441,23 +441,23 @@ func TestAStoreThatHangs(t *testing.T) {
 			return a, time.Since(began)
 		}
 		answer(ctx)
-		sea.out = true
+		sea.out.Store(true)
 		limited, cancel := context.WithTimeout(ctx, 4*time.Second)
 		defer cancel()
 		a, took := answer(limited)
 		assert.Equal(t, 2*time.Second, took)
 		require.ErrorIs(t, a.Degraded.Before, heed.ErrUnavailable)
 		time.Sleep(2 * time.Second)
-		calls := sea.calls
+		calls := sea.calls.Load()
 		_, took = answer(ctx)
 		assert.Equal(t, 6*time.Second, took)
-		assert.Equal(t, calls+1, sea.calls)
+		assert.Equal(t, calls+1, sea.calls.Load())
 		for range 5 {
 			_, took = answer(ctx)
 			assert.Zero(t, took)
 		}
-		assert.Equal(t, calls+1, sea.calls)
-		sea.out = false
+		assert.Equal(t, calls+1, sea.calls.Load())
+		sea.out.Store(false)
 		time.Sleep(6 * time.Second)
 		a, took = answer(ctx)
 		assert.Zero(t, took)
@@ -485,12 +485,12 @@ func TestAStoreThatHangsForAMinute(t *testing.T) {
 			}
 		}
 		answer()
-		sea.out = true
+		sea.out.Store(true)
 		for range 60 {
 			all.Go(answer)
 			time.Sleep(time.Second)
 		}
-		sea.out = false
+		sea.out.Store(false)
 		all.Wait()
 		assert.LessOrEqual(t, waited.Load(), int64(6+60/5))
 		time.Sleep(6 * time.Second)

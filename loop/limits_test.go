@@ -181,7 +181,7 @@ func TestAnAnswerDoesNotWaitForTheHealthOfModels(t *testing.T) {
 		agent, err := loop.New(ctx, loop.Config{
 			Store: sea, RequireStore: true, Model: decision.LLMFunc(
 				func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
-					sea.out = true
+					sea.out.Store(true)
 					return decision.LLMResponse{}, llm.Unreachable
 				}),
 			Observer: func(_ context.Context, n heed.Notice) {
@@ -193,13 +193,13 @@ func TestAnAnswerDoesNotWaitForTheHealthOfModels(t *testing.T) {
 		require.NoError(t, err)
 		began := time.Now()
 		for range 3 {
-			sea.out = false
+			sea.out.Store(false)
 			_, err := agent.Answer(ctx, loop.Event{Text: "Why?"})
 			require.NoError(t, err)
 		}
 		assert.Equal(t, time.Second, time.Since(began))
 		assert.Contains(t, failed, "store the availability of model")
-		assert.Equal(t, 1, sea.calls)
+		assert.Equal(t, int64(1), sea.calls.Load())
 	})
 }
 

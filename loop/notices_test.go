@@ -325,7 +325,7 @@ func TestAnAnswerDoesNotWaitForASlowCommit(t *testing.T) {
 			cfg.Store = sea
 			cfg.Model = decision.LLMFunc(func(context.Context,
 				decision.LLMRequest) (decision.LLMResponse, error) {
-				sea.out = true
+				sea.out.Store(true)
 				return decision.LLMResponse{Text: text}, nil
 			})
 			agent, err := loop.New(ctx, cfg)

@@ -498,7 +498,7 @@ func TestATenantWithoutTheStore(t *testing.T) {
 		_, err = acme.Answer(ctx, loop.Event{Text: "Hi"})
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
-		sea.out = true
+		sea.out.Store(true)
 		limited, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		began := time.Now()
