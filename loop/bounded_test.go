@@ -3,6 +3,8 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/strategy"
 )
@@ -103,6 +106,51 @@ func TestAnEmbedderThatHangs(t *testing.T) {
 		assert.Equal(t, []string{rule}, answer.Plan.Rules)
 		assert.NotNil(t, answer.Plan.Choice)
 	})
+}
+
+// While the service of an embedder fails, the model answers by the rules alone, and the observer is
+// notified. As soon as it is back, all is there again.
+func TestAnEmbedderWhoseServiceFails(t *testing.T) {
+	for _, failure := range []llm.Failure{
+		llm.Unreachable, llm.RateLimited, llm.ServerError, llm.TimedOut,
+	} {
+		var away bool
+		var failed []string
+		w := newWorld(t, loop.Config{
+			Arms: twoArms, Choosing: loop.Choosing{ByText: true},
+			Tuning: loop.Tuning{Similarity: heed.Embedder(
+				func(_ context.Context, texts []string) ([][]float32, error) {
+					if away {
+						return nil, fmt.Errorf("embed: %w", failure)
+					}
+					return slices.Repeat([][]float32{{1, 0}}, len(texts)), nil
+				})},
+			Lessons: loop.Lessons{
+				Heuristics: []learning.Heuristic{trusted(rotating)},
+				Notes:      []loop.Note{{ID: "n", Text: "Room 3 has the disk of db-1."}},
+			},
+			Observer: func(_ context.Context, n heed.Notice) {
+				if f, is := n.(heed.Failed); is {
+					failed = append(failed, f.What)
+					assert.ErrorIs(t, f.Err, failure)
+				}
+			},
+		})
+		rule := approved(t, w.Feedback(), "Name the server.")
+		assert.Equal(t, decision.Heuristic, w.answer(loop.Event{Text: "one"}).Result.Path)
+		away = true
+		answer := w.answer(loop.Event{Text: "two"})
+		assert.Equal(t, decision.Model, answer.Result.Path)
+		assert.Equal(t, []string{rule}, answer.Plan.Rules)
+		assert.NotNil(t, answer.Plan.Choice)
+		assert.Equal(t, []loop.LeftOut{
+			{What: "candidates", Why: "failure"}, {What: "item", Why: "failure"},
+			{What: "notes", Why: "failure"},
+		}, answer.Plan.LeftOut)
+		assert.Equal(t, []string{"prepare candidates", "prepare item", "prepare notes"}, failed)
+		away = false
+		assert.Equal(t, decision.Heuristic, w.answer(loop.Event{Text: "three"}).Result.Path)
+	}
 }
 
 // A function of the host's that does not heed its context is given up. While too many calls of it

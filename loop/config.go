@@ -119,9 +119,10 @@ type Choosing struct {
 	// text's cell, which [Agent.Sweep] makes of the events that come. Texts are compared by
 	// Tuning.Similarity if that is a [heed.Embedder], and else by their form: see package
 	// partition. An embedder that takes more than half of Budget.Time is given up: then the arm is
-	// chosen without a cell, and Plan.LeftOut has the item. Any other error of the embedder is one of
-	// Answer and Prepare. Set it if requests differ in what they are about, and have no Item. The
-	// default is false.
+	// chosen without a cell, and Plan.LeftOut has the item. So it is if the embedder's error has an
+	// llm.Failure of a provider, such as llm.Unreachable, which the observer receives. Any other
+	// error of the embedder is one of Answer and Prepare. Set it if requests differ in what they are
+	// about, and have no Item. The default is false.
 	ByText bool
 	// ArmsIgnoreSilence stops silence from counting as approval of an arm. Set it if outcomes arrive
 	// days later, because by then silence would have counted. By default an answer without any
@@ -138,7 +139,8 @@ type Tuning struct {
 	// Similarity compares an event with heuristics and notes. nil means [heed.Trigrams]. Fit is the
 	// least similarity of a heuristic that fits, in (0, 1], and with another Similarity than trigrams
 	// of a note, too. 0 means 0.22 for trigrams, and 0.6 for others. Set it for an embedder, because
-	// the cosines of related texts differ from one embedder to the next.
+	// the cosines of related texts differ from one embedder to the next. While its service fails, an
+	// event is answered without heuristics and notes: see Choosing.ByText.
 	Similarity heed.Similarity
 	Fit        float64
 	// AnswerFit is the least similarity of a heuristic that answers by itself, in [Fit, 1]. The model

@@ -32,8 +32,8 @@ import (
 // 	3. the arm's own system prompt, which is put above them, because rules refine what is above
 // 	4. the notes, in the way that the arm uses them
 //
-// A part that is not ready in the time of the budget is left out and listed in Plan.LeftOut,
-// because an answer without it is better than no answer.
+// A part that is not ready in the time of the budget, or whose service fails, is left out and
+// listed in Plan.LeftOut, because an answer without it is better than no answer.
 
 // A Plan is how to answer an event. It is for one answer. Use it in the process that made it, or
 // keep it by [Agent.KeepPlan].
@@ -115,10 +115,11 @@ type LeftOut struct {
 	// cell of the text) or "arm"; or the end of the "event", or of a turn of its "history".
 	What string `json:"what"`
 	ID   string `json:"id,omitempty"` // which one; "" means all of it
-	// Why is "time", "characters" or "rules": there are enough of them. "characters" of a heuristic
-	// or note that the prompt shows means the end of a text of more than [prompt.DefaultMax]
-	// characters. Of a heuristic, it may also be "rule" with the id of an active rule that its answer
-	// would break, and how, such as "rule 9: it matches (?i)sudo".
+	// Why is "time", "failure" (of a service, such as an embedder's), "characters" or "rules": there
+	// are enough of them. "characters" of a heuristic or note that the prompt shows means the end of
+	// a text of more than [prompt.DefaultMax] characters. Of a heuristic, it may also be "rule" with
+	// the id of an active rule that its answer would break, and how, such as "rule 9: it matches
+	// (?i)sudo".
 	Why string `json:"why"`
 }
 
@@ -302,7 +303,7 @@ func (a *Agent) planIn(tx *store.Tx, p *Plan, f *fitting) error {
 		}
 		return err
 	})
-	if err := p.late(ctx, err, "candidates"); err != nil {
+	if err := a.late(ctx, p, err, "candidates"); err != nil {
 		return err
 	}
 	// A heuristic that answers needs no prompt, so the rest is left out.
@@ -345,8 +346,10 @@ func (a *Agent) repeat(p *Plan, r *answer.Answer) {
 	}
 }
 
-// late notes that a part was not there in time, or is not remembered. Other errors stay.
-func (p *Plan) late(ctx context.Context, err error, what string) error {
+// late notes that a part was not there in time, that its service failed, or that it is not
+// remembered. Other errors stay.
+func (a *Agent) late(ctx context.Context, p *Plan, err error, what string) error {
+	why := "time"
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return err
@@ -354,10 +357,14 @@ func (p *Plan) late(ctx context.Context, err error, what string) error {
 		p.unread(what)
 		return nil
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, host.ErrBusy):
-		p.LeftOut = append(p.LeftOut, LeftOut{What: what, Why: "time"})
-		return nil
+	case !errors.Is(err, heed.ErrUnavailable) && (&attempt{called: true, err: err}).whose() == aModel:
+		why = "failure"
+		a.watch.Failed(ctx, "prepare "+what, err)
+	default:
+		return err
 	}
-	return err
+	p.LeftOut = append(p.LeftOut, LeftOut{What: what, Why: why})
+	return nil
 }
 
 // unread notes that a part is not remembered.
@@ -442,16 +449,16 @@ func shortened(text string) bool {
 // way that an arm uses them. ctx is the caller's; the step's reads are bounded by the budget.
 func (a *Agent) brief(ctx context.Context, tx *store.Tx, f *fitting, p *Plan) error {
 	p.kept.Item = f.item
-	if err := p.late(ctx, f.late[2], "item"); err != nil {
+	if err := a.late(ctx, p, f.late[2], "item"); err != nil {
 		return err
 	}
-	if err := p.late(ctx, a.addRules(tx, p), "rules"); err != nil {
+	if err := a.late(ctx, p, a.addRules(tx, p), "rules"); err != nil {
 		return err
 	}
 	if err := a.addLearned(ctx, tx, p); err != nil {
 		return err
 	}
-	if err := p.late(ctx, f.late[1], "notes"); err != nil {
+	if err := a.late(ctx, p, f.late[1], "notes"); err != nil {
 		return err
 	}
 	// The notes come before the choice of the arm, because an arm may be chosen for a note, and after
@@ -460,7 +467,7 @@ func (a *Agent) brief(ctx context.Context, tx *store.Tx, f *fitting, p *Plan) er
 	if p.kept.Side.Control {
 		p.Arm = a.always(notes)
 	} else if chosen := a.choose(tx, p, notes); chosen != nil {
-		if err := p.late(ctx, chosen, "arm"); err != nil {
+		if err := a.late(ctx, p, chosen, "arm"); err != nil {
 			return err
 		}
 		p.Arm = a.unchosen()
@@ -468,7 +475,7 @@ func (a *Agent) brief(ctx context.Context, tx *store.Tx, f *fitting, p *Plan) er
 	if p.Arm.System != "" {
 		p.add("arm", p.Arm.System)
 	}
-	return p.late(ctx, a.addNotes(tx.Context(), p, notes), "notes")
+	return a.late(ctx, p, a.addNotes(tx.Context(), p, notes), "notes")
 }
 
 // addLearned adds the ways of working and the errors of earlier attempts.
@@ -476,10 +483,10 @@ func (a *Agent) addLearned(ctx context.Context, tx *store.Tx, p *Plan) error {
 	if p.kept.Side.Control {
 		return nil
 	}
-	if err := p.late(ctx, a.addPatterns(tx, p), "patterns"); err != nil {
+	if err := a.late(ctx, p, a.addPatterns(tx, p), "patterns"); err != nil {
 		return err
 	}
-	return p.late(ctx, a.addErrors(tx, p), "errors")
+	return a.late(ctx, p, a.addErrors(tx, p), "errors")
 }
 
 // add adds a text to the system prompt, if there is room for it. A text that does not fit is left
