@@ -547,3 +547,27 @@ func TestALineBeforeTheModelTeachesNothing(t *testing.T) {
 		}
 	})
 }
+
+// A framework asks a model that is down once to find out whether it is back. Until that is over, or
+// as long as a probe takes, its other events are refused.
+func TestAFrameworkProbesAModel(t *testing.T) {
+	c := &clock{now: start}
+	a, err := loop.New(ctx, loop.Config{Testing: loop.Testing{Now: c.Now}})
+	require.NoError(t, err)
+	prepare := func() (loop.Plan, error) { return a.Prepare(ctx, loop.Event{Text: "Why?"}) }
+	for {
+		p, err := prepare()
+		if errors.Is(err, loop.ErrNoModel) {
+			break
+		}
+		require.NoError(t, err)
+		require.NoError(t, second(a.Answered(ctx, p, loop.Reply{Err: llm.Unreachable})))
+		c.Advance(time.Second)
+	}
+	c.Advance(20 * time.Second)
+	probe, err := prepare()
+	require.NoError(t, err)
+	require.ErrorIs(t, second(prepare()), loop.ErrNoModel)
+	require.NoError(t, second(a.Answered(ctx, probe, loop.Reply{Text: "So."})))
+	require.NoError(t, second(prepare()))
+}

@@ -325,3 +325,48 @@ func TestAThumbIsChangedAsLongAsTheAnswerIsKept(t *testing.T) {
 	assert.NoError(t, w.React(ctx, "locked", loop.Reaction{Person: "ann", Value: -1}),
 		"the first thumb is known, and counts nothing")
 }
+
+// A waiting chooser takes a time, and then chooses as the learner does.
+type waiting struct {
+	learner *strategy.Learner
+	time    time.Duration
+}
+
+func (w waiting) Select(ctx context.Context, q strategy.Query) (strategy.Choice, error) {
+	select {
+	case <-time.After(w.time):
+		return w.learner.Select(ctx, q)
+	case <-ctx.Done():
+		return strategy.Choice{}, ctx.Err()
+	}
+}
+
+// All parts of a plan share the budget of time: what the comparisons took, a chooser does not have.
+func TestPartsShareTheBudgetOfTime(t *testing.T) {
+	for took, chosen := range map[time.Duration]bool{
+		500 * time.Millisecond: true, 700 * time.Millisecond: false,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			embeds := heed.Embedder(func(_ context.Context, texts []string) ([][]float32, error) {
+				time.Sleep(400 * time.Millisecond)
+				vectors := make([][]float32, len(texts))
+				for i := range vectors {
+					vectors[i] = []float32{1}
+				}
+				return vectors, nil
+			})
+			w := newWorld(t, loop.Config{
+				Arms: twoArms, Tuning: loop.Tuning{Similarity: embeds},
+				Choosing: loop.Choosing{ByText: true, Choose: func(
+					_ context.Context, l *strategy.Learner,
+				) (loop.Chooser, error) {
+					return waiting{l, took}, nil
+				}},
+			})
+			began := time.Now()
+			answer := w.answer(loop.Event{Text: full})
+			assert.Equal(t, chosen, answer.Plan.Choice != nil)
+			assert.Equal(t, min(400*time.Millisecond+took, time.Second), time.Since(began))
+		})
+	}
+}

@@ -170,15 +170,20 @@ func TestADamagedFreeze(t *testing.T) {
 
 // An event that took an answer back, and is prepared again, looks for that answer.
 func TestADamagedAnswerThatWasTakenBack(t *testing.T) {
-	w, _ := newArchive(t)
-	undo := loop.Event{ID: "u", Text: "Undo that", Session: "t", Person: "bob"}
-	for range 2 {
-		p, err := w.Prepare(ctx, undo)
-		require.NoError(t, err)
-		require.Equal(t, []string{"m"}, p.Undone)
+	for _, undo := range []loop.Event{
+		{ID: "m", Session: "t", Person: "bob"}, {ID: "h", Session: "s", Person: "ann", Stream: "x"},
+	} {
+		w, _ := newArchive(t)
+		of := undo.ID
+		undo.ID, undo.Text = "u", "Undo that"
+		for range 2 {
+			p, err := w.Prepare(ctx, undo)
+			require.NoError(t, err)
+			require.Equal(t, []string{of}, p.Undone)
+		}
+		damage(t, w.kept, "loop.answer", answers.ID(of))
+		require.ErrorIs(t, second(w.Prepare(ctx, undo)), heed.ErrDamaged)
 	}
-	damage(t, w.kept, "loop.answer", answers.ID("m"))
-	require.ErrorIs(t, second(w.Prepare(ctx, undo)), heed.ErrDamaged)
 }
 
 // A failure that is reported after the answer has the answer, unless the rules can't be read.
@@ -199,4 +204,7 @@ func TestADamagedRuleAfterTheAnswer(t *testing.T) {
 		}
 	}
 	require.ErrorIs(t, second(w.Answered(ctx, p, failed)), heed.ErrDamaged)
+	for _, text := range []string{full, "Why?"} { // of a heuristic, and of the model
+		require.ErrorIs(t, second(w.Prepare(ctx, loop.Event{Text: text})), heed.ErrDamaged)
+	}
 }

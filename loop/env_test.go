@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,26 @@ func TestConfigFromEnvFaults(t *testing.T) {
 	assert.Equal(t, []string{
 		"LEARNING_IGNORED_THRESHOLD", "EXECUTIVE_HEURISTIC_THRESHOLD", "LEARNING_X",
 	}, faultyFields(err), "all at once")
+}
+
+// A number may be as little and as much as the reason of a fault states.
+func TestBoundsOfTheEnvironment(t *testing.T) {
+	for name, bounds := range map[string][2]string{
+		"LEARNING_UNDO_WINDOW_SEC":      {"1e-06", "3.1536e+09"},
+		"LEARNING_IGNORED_THRESHOLD":    {"1", "1e+06"},
+		"LEARNING_IMPLICIT_MAGNITUDE":   {"0", "1e+06"},
+		"LEARNING_EXPLICIT_MAGNITUDE":   {"0", "1e+06"},
+		"EXECUTIVE_HEURISTIC_THRESHOLD": {"1e-06", "1"},
+	} {
+		for i, bound := range bounds {
+			fromEnv(t, name+"="+bound)
+			x, err := strconv.ParseFloat(bound, 64)
+			require.NoError(t, err)
+			beyond := math.Nextafter(x, math.Inf(2*i-1))
+			_, err = loop.ConfigFromEnv([]string{fmt.Sprint(name, "=", beyond)})
+			assert.ErrorContains(t, err, "a number from "+bounds[0]+" to "+bounds[1], name)
+		}
+	}
 }
 
 func faultyFields(err error) (fields []string) {

@@ -134,10 +134,6 @@ func (a *Agent) hearIn(
 		}
 	}
 	changes, undone, err := a.heard(tx, h, new(error))
-	for _, id := range undone {
-		if !slices.Contains(p.Undone, id) {
-			p.Undone = append(p.Undone, id)
-		}
-	}
+	p.Undone = append(p.Undone, undone...) // a message takes an answer back once
 	return changes, err
 }

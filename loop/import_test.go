@@ -438,3 +438,16 @@ func TestThePastHasTheTimeOfItsAnswer(t *testing.T) {
 		assert.Equal(t, rows[0].Event.At, s.At, s.Channel)
 	}
 }
+
+// All corrections of a past answer are imported, and each once.
+func TestAPastOfSeveralCorrections(t *testing.T) {
+	a, row := importer(t), past(1, many)[0]
+	for _, text := range []string{"Name the server.", "Be brief.", "Name the server."} {
+		row.Corrections = append(row.Corrections, loop.Correction{Reviewer: "kim", Text: text})
+	}
+	for want := range 2 {
+		done, err := a.Import(ctx, each([]loop.Past{row}), "", "")
+		require.NoError(t, err)
+		assert.Equal(t, []int{2 * (1 - want), want}, []int{done.Corrections, done.Known})
+	}
+}

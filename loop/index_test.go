@@ -30,6 +30,16 @@ func TestTheIndexIsTheSimilarity(t *testing.T) {
 	})
 }
 
+// Comparing ends with the context, also where no function of the host's compares.
+func TestComparingEndsWithItsContext(t *testing.T) {
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	var x index[int]
+	x.add(1, "The mail is late", true)
+	_, err := x.like(done, heed.Trigrams{}, "The mail is late", 0.2, 3)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
 // stated is a similarity of numbers that a test has drawn.
 type stated []float64
 

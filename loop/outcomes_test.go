@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
@@ -725,4 +726,27 @@ func TestAnOutcomeBeforeTheFirstAnswer(t *testing.T) {
 	account, err := w.Explain(ctx, first)
 	require.NoError(t, err)
 	assert.True(t, account.Known)
+}
+
+// An undo is the worst outcome of an answer, and no model is to blame for its own answer to that.
+func TestAnUndoIsTheWorstOutcome(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	w.answer(loop.Event{ID: "button", Text: "Why?", Session: "s", Person: "ann"})
+	require.NoError(t, w.Undo(ctx, "button", "bob"))
+	past := loop.Past{Event: loop.Event{ID: "past", Text: "Why?"}, Text: "So.", Arm: "only"}
+	require.NoError(t, second(w.Import(ctx, each([]loop.Past{past}), "", "")))
+	require.NoError(t, w.Undo(ctx, "past", "bob"))
+	w.answer(loop.Event{ID: "words", Text: "Why?", Session: "t", Person: "cid"})
+	w.model.err = llm.Unusable
+	undo := w.answer(loop.Event{Text: "Undo that", Session: "t", Person: "cid"})
+	require.Equal(t, []string{"words"}, undo.Plan.Undone)
+	undone := 0
+	for _, r := range w.records() {
+		for _, s := range r.Statements {
+			undone++
+			assert.Equal(t, []any{answers.Undo, -1.}, []any{s.How, s.Worth}, r.ID)
+		}
+	}
+	assert.Equal(t, 3, undone)
+	assert.EqualValues(t, 3, distribution(t, w.Strategy(), "").Outcomes)
 }

@@ -101,6 +101,9 @@ func TestTablesOfAGain(t *testing.T) {
 	add("c", "alone", 0)
 	add("c", "alone", 0)
 	add("d", "control", 1)
+	var once evidence.Tally
+	once.Add(2, 1, 0.5, 0)
+	assert.Equal(t, once.At(0), rows["b"][0].success, "what was taken away leaves nothing")
 	parts := rows.parts()
 	var names []string
 	for _, p := range parts {

@@ -550,3 +550,31 @@ func TestAChangeOfFewOutcomesOfManyPeople(t *testing.T) {
 		assert.Equal(t, 1, restarts(t, st), "%d people", people)
 	}
 }
+
+// One of ten people is a tenth of them, and two of eleven are. A change that only a tenth of the
+// people state is none.
+func TestATenthOfThePeople(t *testing.T) {
+	for people, want := range map[int]int{10: 1, 11: 0} {
+		c := &clock{}
+		st := newStore(t, c.Now)
+		l := newLearner(t, strategy.Eager(strategy.Config{
+			Store: st, Now: c.Now, Arms: plain("a", "b"),
+		}, 0.05, 1))
+		say := func(who int, value float64) {
+			c.Advance(time.Minute)
+			choice, err := l.Record(ctx, strategy.Query{Item: "i"}, "a", 0)
+			require.NoError(t, err)
+			_, err = l.Observe(ctx, strategy.Outcome{
+				Choice: choice, Value: value, Confidence: 1, Source: fmt.Sprint(who),
+			})
+			require.NoError(t, err)
+		}
+		for n := range 3 * people {
+			say(n%people, 1)
+		}
+		for n := range 12 {
+			say(people-1-n%2, -1)
+		}
+		assert.Equal(t, want, restarts(t, st), "%d people", people)
+	}
+}

@@ -125,8 +125,7 @@ func (m *linear) takes(x []float32) bool { return m != nil && x != nil && len(x)
 func (l *Learner) sampleOf(o *Outcome, reset resets) *sample {
 	f := o.Choice.facts()
 	arm, ok := l.index[o.Choice.Arm]
-	if !ok || f.Linear == nil || len(f.Linear.Vector) == 0 ||
-		resets(f.Resets) != reset.atLeast(f.Resets) {
+	if !ok || f.Linear == nil || resets(f.Resets) != reset.atLeast(f.Resets) {
 		return nil
 	}
 	return &sample{
