@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -141,5 +143,30 @@ func TestAStatementAfterTheClockWasPutBack(t *testing.T) {
 				assert.InDelta(t, means(0, before), means(back, before), 1e-3, "%s, %v", name, back)
 			}
 		}
+	}
+}
+
+// A clock that was wrong for a while, even outside the years that a store keeps, leaves no error
+// behind once it is right again.
+func TestAClockThatWasWrong(t *testing.T) {
+	for _, wrong := range []time.Time{{}, time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		w := newWorld(t, loop.Config{
+			Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+		})
+		all := func(id string) error {
+			w.clock.Advance(time.Minute)
+			return errors.Join(
+				second(w.Answer(ctx, loop.Event{ID: id, Text: full, Session: "s", Person: "ann"})),
+				w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}),
+				second(w.Hear(ctx, learning.Message{Text: "undo that", Session: "s", Person: "ann"})),
+				w.Freeze(ctx, true), w.Freeze(ctx, false), w.Sweep(ctx, time.Time{}),
+			)
+		}
+		require.NoError(t, all("before"))
+		right := w.clock.Now()
+		w.clock.now = wrong
+		_ = all("wrong")
+		w.clock.now = right
+		require.NoError(t, all("after"), wrong)
 	}
 }
