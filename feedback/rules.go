@@ -3,6 +3,7 @@ package feedback
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -49,7 +50,8 @@ func (p *Proposal) age(now time.Time) {
 
 // Proposals returns the proposals that a query selects, the newest first, at most limit of them (0
 // means all), and how many there are in all. Their Quorum counts an approval even if the draft
-// contradicts a rule that came later: see [Rules.Proposal].
+// contradicts a rule that came later: see [Rules.Proposal]. If records are damaged, Proposals
+// returns the others with a [heed.ErrDamaged], and so does List.
 func (r *Rules) Proposals(
 	ctx context.Context, q ProposalQuery, limit int,
 ) (proposals []Proposal, total int, err error) {
@@ -60,7 +62,7 @@ func (r *Rules) Proposals(
 	tx := r.s.reading(ctx)
 	tx.Want(peopleWants)
 	proposals, err = allProposals(tx, stored)
-	now := r.s.now()
+	failures, now := []error{err}, r.s.now()
 	for i := range proposals {
 		proposals[i].age(now)
 	}
@@ -75,9 +77,9 @@ func (r *Rules) Proposals(
 		}
 	}
 	for i := range proposals {
-		err = cmp.Or(err, r.s.count(tx, &proposals[i], nil))
+		failures = append(failures, r.s.count(tx, &proposals[i], nil))
 	}
-	return proposals, total, wrap("proposals", err)
+	return proposals, total, wrap("proposals", errors.Join(failures...))
 }
 
 // allProposals returns what a query selects, the newest first.

@@ -263,12 +263,15 @@ func (s *Service) records(ctx context.Context, l Listing) iter.Seq2[Feedback, er
 }
 
 // List returns the feedback that a listing selects, the newest first, and how many there are
-// without the limit. It counts to 1,000, or to a higher limit, so that it need not read all.
+// without the limit. It counts to 1,000, or to a higher limit, so that it need not read all. If
+// records are damaged, it returns the others with a [heed.ErrDamaged].
 func (s *Service) List(ctx context.Context, l Listing) (records []Feedback, total int, err error) {
 	words, limit := strings.Fields(strings.ToLower(l.Words)), cmp.Or(l.Limit, 100)
+	var failures []error
 	for r, err := range s.records(ctx, l) {
 		if err != nil {
-			return nil, 0, wrap("list", err)
+			failures = append(failures, err)
+			continue
 		}
 		text := strings.ToLower(r.Summary + "\n" + r.Comment + "\n" + r.Rationale)
 		if slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
@@ -281,7 +284,7 @@ func (s *Service) List(ctx context.Context, l Listing) (records []Feedback, tota
 			break
 		}
 	}
-	return records, total, nil
+	return records, total, wrap("list", errors.Join(failures...))
 }
 
 // Similar returns the corrections of the same agent whose text is alike from the threshold on, the

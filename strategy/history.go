@@ -13,16 +13,16 @@ import (
 )
 
 // History yields the learner's choices that a filter lets pass, the newest first, each with its
-// outcome if it has one. The loop may end early. After an error it ends. With Config.Unrecorded the
-// error is [heed.ErrNotFound], unless the filter asks for the evidence. A filter with a stage looks
-// at every choice that it would let pass otherwise, until the limit is reached.
+// outcome if it has one. The loop may end early. After an error it ends, unless only that choice is
+// damaged. With Config.Unrecorded the error is [heed.ErrNotFound], unless the filter asks for the
+// evidence. A filter with a stage looks at every choice that it would let pass otherwise, until the
+// limit is reached.
 func (l *Learner) History(ctx context.Context, f ChoiceFilter) iter.Seq2[ChoiceRecord, error] {
 	return func(yield func(ChoiceRecord, error) bool) {
 		n := 0
 		pass := func(r ChoiceRecord, err error) bool {
 			if err != nil {
-				yield(ChoiceRecord{}, fmt.Errorf("strategy: history: %w", err))
-				return false
+				return yield(ChoiceRecord{}, fmt.Errorf("strategy: history: %w", err))
 			}
 			if f.Stage != "" && f.Stage != r.Stage {
 				return true
@@ -129,8 +129,7 @@ func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice
 			if err == nil && (c == nil || c.Learner != l.cfg.Name || !f.passes(&row.Value)) {
 				continue
 			}
-			if !yield(keptChoice{Answer: &row.Value, revision: row.Revision}, err) ||
-				err != nil {
+			if !yield(keptChoice{Answer: &row.Value, revision: row.Revision}, err) {
 				return
 			}
 		}

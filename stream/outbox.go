@@ -75,7 +75,8 @@ func waiting(ctx context.Context, s store.Store) iter.Seq2[waitingEvent, error] 
 		for r, err := range s.Find(ctx, store.Query{Kind: Outbox.Name, Oldest: true}) {
 			var w waitingEvent
 			if err == nil {
-				w.event, err = store.Decode[Event](r.Body)
+				row, failed := (&store.View[Event]{Kind: Outbox}).Of(r)
+				w.event, err = row.Value, failed
 				w.event.Payload = slices.Clone(w.event.Payload)
 				w.record = store.Record{Ref: r.Ref, Revision: r.Revision}
 				for _, key := range r.Keys {
@@ -85,7 +86,7 @@ func waiting(ctx context.Context, s store.Store) iter.Seq2[waitingEvent, error] 
 					}
 				}
 			}
-			if !yield(w, err) || err != nil {
+			if !yield(w, err) {
 				return
 			}
 		}
@@ -99,7 +100,7 @@ const relayBatch = 100
 // many it took out. It also publishes the events of all tenants: heed.TenantOf returns the tenant
 // for the context of Publish, and the ID is a hash of tenant and ID, because two tenants may use
 // the same ID. If it fails in between, some are published again. Several relays over one store
-// may publish an event twice, but lose no event.
+// may publish an event twice, but lose no event. A damaged event stays, and is an error.
 func Relay(ctx context.Context, s store.Store, sink Sink) (sent int, err error) {
 	var published []store.Record
 	remove := func() error {
@@ -108,23 +109,27 @@ func Relay(ctx context.Context, s store.Store, sink Sink) (sent int, err error) 
 		published = nil
 		return err
 	}
-	for w, err := range waiting(ctx, s) {
-		if err == nil {
-			err = sink.Publish(w.about(ctx), w.event)
+	for w, failed := range waiting(ctx, s) {
+		if errors.Is(failed, heed.ErrDamaged) {
+			err = failed
+			continue
 		}
-		if err == nil {
+		if failed == nil {
+			failed = sink.Publish(w.about(ctx), w.event)
+		}
+		if failed == nil {
 			if published = append(published, w.record); len(published) == relayBatch {
-				err = remove()
+				failed = remove()
 			}
 		}
-		if err != nil {
-			return sent, fmt.Errorf("stream: relay: %w", errors.Join(err, remove()))
+		if failed != nil {
+			return sent, fmt.Errorf("stream: relay: %w", errors.Join(failed, remove()))
 		}
 	}
-	if err := remove(); err != nil {
-		return sent, fmt.Errorf("stream: relay: %w", err)
+	if err = errors.Join(err, remove()); err != nil {
+		err = fmt.Errorf("stream: relay: %w", err)
 	}
-	return sent, nil
+	return sent, err
 }
 
 // removeSent takes events out of the outbox, and returns how many it took out. If another relay was

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"html"
 	"math"
 	"slices"
 	"strings"
@@ -122,4 +123,29 @@ func TestAListNamesWhatIsDamaged(t *testing.T) {
 	reply, err := json.Marshal(of.List)
 	require.NoError(t, err)
 	assert.Contains(t, string(reply), `"i","j","and 2 more"]`)
+}
+
+// The page of an answer says that its question can't be read, and the first page what it lacks.
+func TestPagesNameWhatIsDamaged(t *testing.T) {
+	const name = "x of decision.trace"
+	for page, of := range map[string]struct {
+		data any
+		says string
+	}{
+		"answer": {answerData{Explanation: view.Explanation{Damaged: view.Names{name}}},
+			"What was asked can&#39;t be read: " + name + ". Restore the store from a copy."},
+		"home": {homeData{Source: &view.Source{}, Damaged: view.Names{name}},
+			"1 damaged record is left out: " + name},
+		"rules": {listing[view.Rule]{Query: view.RuleQuery{},
+			List: view.List[view.Rule]{Damaged: view.Names{name}}},
+			"1 damaged record is left out: " + name},
+		"ways": {listing[view.Way]{Query: view.WayQuery{},
+			List: view.List[view.Way]{Damaged: view.Names{name}}},
+			"1 damaged record is left out: " + name},
+	} {
+		var text strings.Builder
+		err := templates[page].ExecuteTemplate(&text, "content", frame{Data: of.data})
+		require.NoError(t, err, page)
+		assert.Contains(t, html.UnescapeString(text.String()), html.UnescapeString(of.says), page)
+	}
 }

@@ -38,12 +38,9 @@ func inbox(r *http.Request, v *view.Source) (_ any, err error) {
 		d.Yours[p.ID] = view.Yours(&p, personOf(r))
 	}
 	in, err := v.Inbox(ctx, mostUnsettled)
-	if err != nil {
-		return nil, err
-	}
 	d.Ambiguous, d.Unsettled, d.Unfit = in.Disputed, in.Unsettled, in.Unfit
-	waiting, err := v.Waiting(ctx)
-	if err != nil {
+	waiting, failure := v.Waiting(ctx)
+	if d.Proposals.Damaged, err = view.DamagedIn(errors.Join(err, failure)); err != nil {
 		return nil, err
 	}
 	for i := range waiting {

@@ -20,6 +20,7 @@ type homeData struct {
 	Waiting, Unsettled int // proposals, corrections to resolve
 	Segments           int
 	Leaders            []view.Segment
+	Damaged            view.Names
 	Down               []view.Unavailable
 	Gain               gainData
 }
@@ -39,7 +40,7 @@ func home(r *http.Request, v *view.Source) (any, error) {
 	}
 	if v.Has(ofRules) {
 		in, err := v.Inbox(ctx, 1)
-		if err != nil {
+		if d.Damaged, err = view.DamagedIn(err); err != nil {
 			return nil, err
 		}
 		d.Waiting, d.Unsettled = in.Pending, in.Unsettled
@@ -52,6 +53,7 @@ func home(r *http.Request, v *view.Source) (any, error) {
 		slices.SortStableFunc(found.Items, func(a, b view.Segment) int {
 			return cmp.Compare(b.Outcomes, a.Outcomes)
 		})
+		d.Damaged = append(d.Damaged, found.Damaged...)
 		d.Segments, d.Leaders = found.Total, found.Items[:min(len(found.Items), mostLeaders)]
 	}
 	return d, nil

@@ -256,10 +256,7 @@ func listed[T any](ctx context.Context, s *Store,
 // their steps in the log. It also deletes what is left of streams of before, and begins a
 // new stream if the log became long or old.
 func (s *Store) Sweep(ctx context.Context, now time.Time) error {
-	err := ctx.Err()
-	if err == nil {
-		err = s.checkClock()
-	}
+	err := cmp.Or(ctx.Err(), s.checkClock())
 	if err == nil { // a job that fails each time must not keep records past their time
 		err = errors.Join(store.Resume(ctx, s), s.do(ctx, &call{rotate: rotateOld, action: &action{
 			At: s.moment(), Sweep: true, Until: evidence.InstantOf(now),

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/store"
 )
@@ -58,22 +56,17 @@ func (cmd *answersCommand) Run(s *session) error {
 		}
 		return listed(s, agents.with, "answers", "answers", read)
 	}
-	var unread error
-	err := showOne(s, agents.with, "explained", func(v *view.Source) (explained, error) {
+	return showOne(s, agents.with, "explained", func(v *view.Source) (explained, error) {
 		e, err := found("answer", cmd.ID, "heed answers lists those that are kept",
 			func(id string) (e explained, err error) {
 				e.Explanation, err = v.Explain(s.ctx, id)
 				return e, err
 			})
-		if len(e.Damaged) > 0 {
-			unread = s.at.explain(fmt.Errorf("what was asked is left out: %s: %w", someOf(e.Damaged),
-				heed.ErrDamaged))
-		} else if err == nil && cmd.Prompt {
+		if err = cmp.Or(err, e.Damaged.Err()); err == nil && cmd.Prompt {
 			if e.Asked = e.Explanation.Asked; e.Asked == nil {
 				err = errors.New("what the model was asked is no longer kept, or no model was asked")
 			}
 		}
 		return e, err
 	})
-	return cmp.Or(err, unread)
 }

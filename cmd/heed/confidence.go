@@ -25,8 +25,7 @@ func (cmd *confidenceShow) Run(s *session) error {
 	if cmd.ID == "" {
 		return listed(s, modules.with, "heuristics", "confidences",
 			func(v *view.Source) ([]view.Heuristic, error) {
-				all, err := v.Heuristics(s.ctx, cmd.HeuristicQuery)
-				return all.Items, err
+				return items(v.Heuristics(s.ctx, cmd.HeuristicQuery))
 			})
 	}
 	return showOne(s, modules.with, "confidence", func(v *view.Source) (view.HeuristicDetail, error) {

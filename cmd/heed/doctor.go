@@ -291,8 +291,8 @@ func (d *diagnosis) events(s *session) error {
 	n, dead, oldest, unread := 0, 0, time.Time{}, error(nil)
 	for e, err := range stream.Waiting(s.ctx, s.at.store) {
 		if err != nil {
-			unread = fmt.Errorf("the outbox: %w", err)
-			break
+			unread = err
+			continue
 		}
 		if n++; n == 1 {
 			oldest = e.At

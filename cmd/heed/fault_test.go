@@ -409,17 +409,22 @@ func TestDamagedRecordsAreNamed(t *testing.T) {
 	}
 }
 
-// A list that meets a record that can't be read names it.
+// A list that meets a record that can't be read lists the others, and names it.
 func TestListsNameWhatCantBeRead(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	statement(t, db, "UPDATE heed_record SET body = 'x' WHERE id IN ('greet-by-name', "+
 		"'tests-first', '7d0c2b13-rule')")
-	for list, id := range map[string]string{
-		"confidence": "greet-by-name", "patterns": "tests-first", "rules list": "7d0c2b13-rule",
+	for list, of := range map[string][2]string{
+		"confidence": {"greet-by-name of learning.heuristic", "CONFIDENCE"},
+		"patterns":   {"tests-first of patterns.pattern", "split-by-feature"},
+		"rules list": {"7d0c2b13-rule of feedback.proposal", "7d0c2b11-rule"},
 	} {
 		all := call{args: at(db, strings.Fields(list)...)}.run(t)
-		assertFails(t, all, failed, `"`+id+`"`, "damaged record", "see heed doctor")
+		assert.Equal(t, failed, all.code)
+		assert.Contains(t, all.out, of[1])
+		assert.Contains(t, all.err, " left out: "+of[0])
+		assert.Contains(t, all.err, ": damaged record: see heed doctor\n")
 	}
 }
 
@@ -429,7 +434,7 @@ func TestDamagedAnswersDoNotHideOthers(t *testing.T) {
 	db := explainable(t, "support")
 	damaged := store.Ref{Kind: "support.answer", ID: answers.ID("light")}
 	statement(t, db, "UPDATE heed_record SET body = 'x' WHERE id = '"+damaged.ID+"'")
-	says := `1 record is left out: "` + damaged.ID + ` of support.answer": damaged record: ` +
+	says := "1 record is left out: " + damaged.ID + " of support.answer: damaged record: " +
 		"see heed doctor"
 
 	list := call{args: []string{"--db", db, "answers"}}.run(t)
@@ -442,7 +447,7 @@ func TestDamagedAnswersDoNotHideOthers(t *testing.T) {
 	assert.Equal(t, done, r.code, r.err)
 	for _, part := range []string{
 		"Is support getting better?", "Waits for a person\nNothing waits.",
-		`fault: strategy: history: support.answer "` + damaged.ID,
+		"fault: " + says,
 	} {
 		assert.Contains(t, r.out, part)
 	}
@@ -468,8 +473,8 @@ func TestDamagedAnswersDoNotHideOthers(t *testing.T) {
 		assert.Contains(t, one.out, "answer disk")
 		one = call{args: []string{"--db", db, "--json", "answers", "disk", prompt}}.run(t)
 		assert.Contains(t, one.out, `"damaged": [`)
-		assert.Contains(t, one.err, "heed: what was asked is left out: ")
-		assert.Contains(t, one.err, ` of decision.trace": damaged record: see heed doctor`)
+		assert.Contains(t, one.err, "heed: 1 record is left out: ")
+		assert.Contains(t, one.err, " of decision.trace: damaged record: see heed doctor")
 	}
 	statement(t, db, "DELETE FROM heed_record WHERE kind = 'support.answer'")
 	assert.Equal(t, done, call{args: []string{"--db", db, "answers"}}.run(t).code)
@@ -509,9 +514,9 @@ func TestDamageHidesNoFreeze(t *testing.T) {
 	r := call{args: at(db)}.run(t)
 	assert.Equal(t, done, r.code, r.err)
 	for _, part := range []string{
-		"fault: a.frozen", "fault: the outbox: ", "the agent b has not learned",
-		"the agent c has not learned", "2 dead letters wait in the outbox", "CATEGORY",
-		"Waits for a person\nID",
+		" of a.frozen: damaged record", " of stream.outbox: damaged record",
+		"the agent b has not learned", "the agent c has not learned",
+		"2 dead letters wait in the outbox", "CATEGORY", "Waits for a person\nID",
 	} {
 		assert.Contains(t, r.out, part)
 	}

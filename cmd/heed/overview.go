@@ -4,7 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/store"
@@ -83,10 +82,10 @@ func (overviewCommand) Run(s *session) error {
 
 // sound makes a finding of damage, so that the rest is shown, and returns other errors.
 func (sum *summary) sound(s *session, what string, err error) error {
-	if errors.Is(err, heed.ErrDamaged) {
+	names, err := view.DamagedIn(err)
+	if len(names) > 0 {
 		sum.Hidden[what], sum.Unread = true, true
-		sum.Wrong = append(sum.Wrong, finding{"fault", s.at.explain(err).Error()})
-		return nil
+		sum.Wrong = append(sum.Wrong, finding{"fault", s.at.explain(names.Err()).Error()})
 	}
 	return err
 }
@@ -128,15 +127,12 @@ func (sum *summary) learner(s *session, v *view.Source) error {
 // rules adds what waits for a person.
 func (sum *summary) rules(s *session, v *view.Source) error {
 	in, err := v.Inbox(s.ctx, 1)
-	if err != nil {
-		return err
-	}
 	sum.Pending, sum.Disputed, sum.Unfit = in.Pending, in.Unsettled, len(in.Unfit)
-	waiting, err := v.Proposals(s.ctx, view.RuleQuery{
+	waiting, failure := v.Proposals(s.ctx, view.RuleQuery{ // Inbox names the damaged ones
 		Status: "pending", Page: view.Page{Limit: mostWaiting},
 	})
 	sum.Waiting = append(sum.Waiting, waiting.Items...) // [] in JSON
-	return err
+	return errors.Join(err, failure)
 }
 
 // faults lists what the doctor finds without reading the whole store.

@@ -158,15 +158,12 @@ func (s *session) ruled() ([]string, error) {
 		return nil, err
 	}
 	rules, err := v.Rules(s.ctx, view.RuleQuery{})
-	if err != nil {
-		return nil, err
-	}
-	proposals, err := v.Proposals(s.ctx, view.RuleQuery{})
+	proposals, failure := v.Proposals(s.ctx, view.RuleQuery{})
 	all := v.Feedback.Config().Agents
 	for _, r := range slices.Concat(rules.Items, proposals.Items) {
 		all = append(all, r.Agents...)
 	}
-	return all, err
+	return all, cmp.Or(err, failure)
 }
 
 // unknown reports that no thing is called as --agent is, and which names there are.

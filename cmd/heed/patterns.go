@@ -13,8 +13,7 @@ func (cmd *patternsCommand) Run(s *session) error {
 	if cmd.ID == "" {
 		return listed(s, recorders.with, "patterns", "ways",
 			func(v *view.Source) ([]view.Way, error) {
-				found, err := v.Ways(s.ctx, cmd.WayQuery)
-				return found.Items, err
+				return items(v.Ways(s.ctx, cmd.WayQuery))
 			})
 	}
 	return showOne(s, recorders.with, "way", func(v *view.Source) (view.WayDetail, error) {

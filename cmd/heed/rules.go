@@ -61,13 +61,12 @@ type rulesList struct{ view.RuleQuery }
 func (cmd *rulesList) Run(s *session) error {
 	read := func(v *view.Source) ([]view.Rule, error) {
 		pending := view.RuleQuery{Agent: s.Agent, Status: cmp.Or(cmd.Status, "pending")}
-		proposals, err := v.Proposals(s.ctx, pending)
-		if err != nil {
-			return nil, err
-		}
+		all, err := v.Proposals(s.ctx, pending)
 		active := view.RuleQuery{Agent: s.Agent, Status: cmp.Or(cmd.Status, "active")}
-		rules, err := v.Rules(s.ctx, active)
-		return slices.Concat(proposals.Items, rules.Items), err
+		rules, failure := v.Rules(s.ctx, active)
+		all.Items = append(all.Items, rules.Items...)
+		all.Damaged = append(all.Damaged, rules.Damaged...)
+		return items(all, cmp.Or(err, failure))
 	}
 	return listed(s, withRules, "rules or proposals", "rules", read)
 }

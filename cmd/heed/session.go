@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"reflect"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -108,17 +109,17 @@ func listed[T any](
 	return s.told([]T{}, "There are no %v here.", what)
 }
 
-// showOne reads one thing from what with opens, and writes it by the template of a name.
+// showOne reads one thing from what with opens, and writes what is sound of it by a template.
 func showOne[T any](
 	s *session, with func(*session, func(*view.Source) error) error, name string,
 	read func(*view.Source) (T, error),
 ) error {
 	return with(s, func(v *view.Source) error {
 		one, err := read(v)
-		if err != nil {
+		if err != nil && (!errors.Is(err, heed.ErrDamaged) || reflect.ValueOf(one).IsZero()) {
 			return err
 		}
-		return s.answer(&one, name)
+		return cmp.Or(s.answer(&one, name), err)
 	})
 }
 
@@ -143,20 +144,20 @@ func warn(format string, args ...any) {
 func paged[P view.Paged[Query], Query, T any](
 	s *session, most atMost, q Query, read func(context.Context, Query) (view.List[T], error),
 ) (all []T, err error) {
-	var damaged []string
+	var damaged view.Names
 	for after := ""; ; {
 		P(&q).Turn(view.Page{After: after, Limit: int(most) - len(all)})
 		part, err := read(s.ctx, q)
 		all, damaged = append(all, part.Items...), append(damaged, part.Damaged...)
-		if after = part.Next; err == nil && after != "" && len(all) < int(most) {
-			continue
+		if after = part.Next; err != nil || after == "" || len(all) >= int(most) {
+			return all, cmp.Or(err, damaged.Err())
 		}
-		if err == nil && len(damaged) > 0 {
-			err = fmt.Errorf("%s left out: %s: %w", plural(len(damaged), "record is", "records are"),
-				someOf(damaged), heed.ErrDamaged)
-		}
-		return all, err
 	}
+}
+
+// items returns the elements of a list, with [heed.ErrDamaged] if damaged ones are left out.
+func items[T any](l view.List[T], err error) ([]T, error) {
+	return l.Items, cmp.Or(err, l.Damaged.Err())
 }
 
 // texts returns a text for each of a list.

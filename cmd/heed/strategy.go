@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,8 +81,7 @@ type strategyList struct{}
 func (strategyList) Run(s *session) error {
 	return listed(s, learners.with, "segments", "distributions",
 		func(v *view.Source) ([]view.Segment, error) {
-			all, err := v.Segments(s.ctx, view.Page{})
-			return all.Items, err
+			return items(v.Segments(s.ctx, view.Page{}))
 		})
 }
 
@@ -95,10 +95,11 @@ type strategyShow struct {
 func (cmd *strategyShow) Run(s *session) error {
 	read := func(v *view.Source) (all []view.SegmentDetail, _ error) {
 		names, err := segments(s, v, &cmd.Category, cmd.Context)
-		for i := 0; err == nil && i < len(names); i++ {
-			var one view.SegmentDetail
-			one, err = v.Segment(s.ctx, names[i], int(cmd.Items))
-			all = append(all, one)
+		for _, q := range names {
+			one, failure := v.Segment(s.ctx, q, int(cmd.Items))
+			if err = cmp.Or(err, failure); one.Arms != nil {
+				all = append(all, one)
+			}
 		}
 		return all, err
 	}

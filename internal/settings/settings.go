@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -241,7 +242,7 @@ func Stored(ctx context.Context, st store.Store, component string) (map[string]V
 func Names(prefix string) func(context.Context, store.Store) ([]string, error) {
 	return func(ctx context.Context, st store.Store) (names []string, err error) {
 		for kept, err := range kind.Find(ctx, st, store.Query{}) {
-			if err != nil {
+			if err != nil && !errors.Is(err, heed.ErrDamaged) { // a damaged one has a name, too
 				return nil, err
 			}
 			if name, ok := strings.CutPrefix(kept.ID, prefix); ok {

@@ -90,12 +90,9 @@ type Item struct {
 // Segments lists the segments that have outcomes, by their names.
 func (s *Source) Segments(ctx context.Context, p Page) (l List[Segment], err error) {
 	names, err := s.SegmentNames(ctx)
-	if err != nil {
-		return l, err
-	}
 	name := func(q *strategy.Query) string { return answers.Scope(q.Category, q.Context) }
 	texts := func(q *strategy.Query) []string { return []string{q.Category, q.Context} }
-	return listed(p, names, name, texts, func(q *strategy.Query) (Segment, error) {
+	return listed(p, names, err, name, texts, func(q *strategy.Query) (Segment, error) {
 		d, err := s.Distribution(ctx, *q)
 		return segmentOf(&d), err
 	})
@@ -217,12 +214,14 @@ const mostSought = 2000
 func (s *Source) History(
 	ctx context.Context, f strategy.ChoiceFilter, most int, want func(*strategy.Choice) bool,
 ) (all []strategy.ChoiceRecord, err error) {
+	var failures []error
 	for r, err := range s.Strategy.History(ctx, f) {
 		if errors.Is(err, heed.ErrNotFound) {
 			return nil, nil
 		}
 		if err != nil {
-			return nil, err
+			failures = append(failures, err)
+			continue
 		}
 		if !want(&r.Choice) {
 			continue
@@ -231,7 +230,7 @@ func (s *Source) History(
 			break
 		}
 	}
-	return all, nil
+	return all, errors.Join(failures...)
 }
 
 // Item reads an item of a segment, or returns [heed.ErrNotFound].
@@ -346,7 +345,7 @@ func (s *Source) Status(ctx context.Context) (Status, error) {
 	cfg := s.Strategy.Config()
 	sum := Status{Learner: cfg.Name, Enabled: !cfg.Disabled}
 	all, err := s.Segments(ctx, Page{})
-	if err != nil {
+	if err = cmp.Or(err, all.Damaged.Err()); err != nil {
 		return Status{}, err
 	}
 	for _, one := range all.Items {

@@ -125,11 +125,8 @@ type HeuristicQuery struct {
 // Heuristics lists heuristics by their ids.
 func (s *Source) Heuristics(ctx context.Context, q HeuristicQuery) (l List[Heuristic], err error) {
 	var all []learning.Heuristic
-	for h, err := range s.Learning.Heuristics(ctx) {
-		if err != nil {
-			return l, err
-		}
-		if q.Domain == "" || h.Domain == q.Domain {
+	for h, failure := range s.Learning.Heuristics(ctx) {
+		if err = failure; err == nil && (q.Domain == "" || h.Domain == q.Domain) {
 			all = append(all, h)
 		}
 	}
@@ -137,7 +134,7 @@ func (s *Source) Heuristics(ctx context.Context, q HeuristicQuery) (l List[Heuri
 		return []string{h.ID, h.Domain, h.Condition, h.Action}
 	}
 	name := func(h *learning.Heuristic) string { return h.ID }
-	return listed(q.Page, all, name, texts, func(h *learning.Heuristic) (Heuristic, error) {
+	return listed(q.Page, all, err, name, texts, func(h *learning.Heuristic) (Heuristic, error) {
 		e, err := s.Learning.Explain(ctx, h.ID)
 		return s.heuristicOf(&e), err
 	})

@@ -104,12 +104,9 @@ func (s *Source) Rules(ctx context.Context, q RuleQuery) (l List[Rule], err erro
 	found, err := s.Feedback.Rules().List(ctx, feedback.RuleQuery{
 		Agent: q.Agent, Status: q.state(), Ranked: q.state() == feedback.StateActive,
 	})
-	if err != nil {
-		return l, err
-	}
 	id := func(r *feedback.Rule) string { return r.ID }
 	texts := func(r *feedback.Rule) []string { return append([]string{r.Text, r.ID}, r.Agents...) }
-	return listed(q.Page, found, id, texts, each(ruleOf))
+	return listed(q.Page, found, err, id, texts, each(ruleOf))
 }
 
 func proposalRow(p *feedback.Proposal) Rule {
@@ -132,15 +129,12 @@ func (s *Source) Proposals(ctx context.Context, q RuleQuery) (l List[Rule], err 
 	found, _, err := s.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{
 		Agent: q.Agent, Status: q.state(),
 	}, 0)
-	if err != nil {
-		return l, err
-	}
 	if q.Status == "" {
 		found = slices.DeleteFunc(found, func(p feedback.Proposal) bool {
 			return p.Status == feedback.StateApproved
 		})
 	}
-	return listed(q.Page, found, proposalID, proposalTexts, each(proposalRow))
+	return listed(q.Page, found, err, proposalID, proposalTexts, each(proposalRow))
 }
 
 // Pending lists the proposals that wait for people, with their whole content: those first that are
@@ -150,14 +144,11 @@ func (s *Source) Pending(
 ) (l List[feedback.Proposal], err error) {
 	found, _, err := s.Feedback.Rules().Proposals(ctx,
 		feedback.ProposalQuery{Status: feedback.StatePending}, 0)
-	if err != nil {
-		return l, err
-	}
 	first := func(p feedback.Proposal) bool { return mine(&p) }
 	found = slices.Concat(slices.DeleteFunc(slices.Clone(found), func(p feedback.Proposal) bool {
 		return !first(p)
 	}), slices.DeleteFunc(found, first))
-	return listed(p, found, proposalID, proposalTexts,
+	return listed(p, found, err, proposalID, proposalTexts,
 		each(func(p *feedback.Proposal) feedback.Proposal { return *p }))
 }
 
@@ -187,27 +178,20 @@ type Inbox struct {
 }
 
 // Inbox counts what waits, and reads at most a number of corrections.
-func (s *Source) Inbox(ctx context.Context, most int) (in Inbox, err error) {
-	rules := s.Feedback.Rules()
+func (s *Source) Inbox(ctx context.Context, most int) (in Inbox, _ error) {
+	errs, rules := make([]error, 3), s.Feedback.Rules()
 	pending := feedback.ProposalQuery{Status: feedback.StatePending}
-	if _, in.Pending, err = rules.Proposals(ctx, pending, 1); err != nil {
-		return in, err
-	}
-	found, unsettled, err := s.Feedback.List(ctx,
+	_, in.Pending, errs[0] = rules.Proposals(ctx, pending, 1)
+	in.Unfit, errs[1] = rules.List(ctx, feedback.RuleQuery{Unfit: true})
+	var found []feedback.Feedback
+	found, in.Unsettled, errs[2] = s.Feedback.List(ctx,
 		feedback.Listing{Class: feedback.Ambiguous, Limit: most})
-	if err != nil {
-		return in, err
-	}
-	in.Unsettled = unsettled
 	for i := range found {
 		other, err := s.Rival(ctx, &found[i])
-		if err != nil {
-			return in, err
-		}
+		errs = append(errs, err)
 		in.Disputed = append(in.Disputed, Disputed{found[i], other})
 	}
-	in.Unfit, err = rules.List(ctx, feedback.RuleQuery{Unfit: true})
-	return in, err
+	return in, errors.Join(errs...)
 }
 
 // A Disputed is a correction that may contradict another one, so that a person decides.
@@ -222,10 +206,13 @@ func (s *Source) Rival(ctx context.Context, c *feedback.Feedback) (*feedback.Fee
 		return nil, nil
 	}
 	other, err := s.Feedback.Feedback(ctx, c.Contradicts[0])
-	if errors.Is(err, heed.ErrNotFound) {
+	switch {
+	case err == nil:
+		return &other, nil
+	case errors.Is(err, heed.ErrNotFound):
 		return nil, nil
 	}
-	return &other, err
+	return nil, err
 }
 
 // mostWaiting is how many corrections of each class are read.
@@ -234,11 +221,9 @@ const mostWaiting = 1000
 // Waiting returns the corrections that are in no proposal, the newest first: too few people have
 // given the same correction, they are ambiguous and wait to be resolved, or the evaluator gave no
 // answer that can be used. At most 1,000 of each class are read.
-func (s *Source) Waiting(ctx context.Context) (all []feedback.Feedback, err error) {
+func (s *Source) Waiting(ctx context.Context) (all []feedback.Feedback, _ error) {
 	proposals, _, err := s.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{}, 0)
-	if err != nil {
-		return nil, err
-	}
+	errs := []error{err}
 	proposed := map[string]bool{}
 	for i := range proposals {
 		proposed[proposals[i].Cluster] = true
@@ -248,9 +233,7 @@ func (s *Source) Waiting(ctx context.Context) (all []feedback.Feedback, err erro
 		"unclassified",
 	} {
 		found, _, err := s.Feedback.List(ctx, feedback.Listing{Class: class, Limit: mostWaiting})
-		if err != nil {
-			return nil, err
-		}
+		errs = append(errs, err)
 		for _, c := range found {
 			waits := c.Class != "" || c.Unanswered.Times > 0
 			if waits && (c.Cluster == "" || !proposed[c.Cluster]) {
@@ -259,7 +242,7 @@ func (s *Source) Waiting(ctx context.Context) (all []feedback.Feedback, err erro
 		}
 	}
 	slices.SortStableFunc(all, func(a, b feedback.Feedback) int { return b.At.Compare(a.At) })
-	return all, nil
+	return all, errors.Join(errs...)
 }
 
 // Similar is a correction with others that may mean the same, to be read next to each other.
@@ -292,8 +275,8 @@ func (s *Source) Near(
 ) (all []feedback.Feedback, _ error) {
 	for _, id := range c.Near {
 		other, err := s.Feedback.Feedback(ctx, id)
-		if errors.Is(err, heed.ErrNotFound) {
-			continue // it was erased since
+		if errors.Is(err, heed.ErrNotFound) || errors.Is(err, heed.ErrDamaged) {
+			continue // it was erased since, or lists name it
 		}
 		if err != nil {
 			return nil, err

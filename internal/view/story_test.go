@@ -524,6 +524,9 @@ func ofReviews(ctx context.Context, of *view.Source) (all []reading) {
 		return pending, err
 	}}, reading{"inbox", func() (any, error) {
 		inbox, err := of.Inbox(ctx, 1)
+		if err != nil {
+			return nil, err
+		}
 		for i := range inbox.Disputed {
 			d := &inbox.Disputed[i]
 			*d = view.Disputed{

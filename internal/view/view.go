@@ -24,7 +24,8 @@ import (
 )
 
 // A Source holds the parts of an agent that are shown. A nil part is not there. Store and Now must
-// be set.
+// be set. If records are damaged, its methods return what they can read, and name the others in a
+// list or return an error in which [DamagedIn] finds them.
 type Source struct {
 	Store    store.Store
 	Agent    *loop.Agent // nil if the agent runs in another process
@@ -158,7 +159,7 @@ type List[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next,omitempty"` // selects the next part by Page.After; empty at the end
 	Total int    `json:"-"`              // how many elements there are in all parts, if it is known
-	// Damaged names records that can't be read, of a list of answers or changes. Items lacks them.
+	// Damaged names records that can't be read. Items lacks them.
 	Damaged Names `json:"damaged,omitempty"`
 }
 
@@ -173,16 +174,54 @@ func (all Names) Some() []string {
 	return all
 }
 
+// Err returns a [heed.ErrDamaged] with the names, or nil if there is none.
+func (all Names) Err() error {
+	if len(all) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s left out: %s: %w", Plural(len(all), "record is", "records are"),
+		strings.Join(all.Some(), ", "), heed.ErrDamaged)
+}
+
+// DamagedIn returns the names of damaged records in an error, and what it has of other errors.
+func DamagedIn(err error) (names Names, other error) {
+	if !errors.Is(err, heed.ErrDamaged) {
+		return nil, err
+	}
+	switch e := err.(type) { //nolint:errorlint // each error of the tree is looked at
+	case interface{ Damaged() store.Ref }:
+		return Names{nameOf(e.Damaged())}, nil
+	case interface{ Unwrap() error }:
+		if of := e.Unwrap(); of != heed.ErrDamaged { //nolint:errorlint // nothing wraps it
+			return DamagedIn(of)
+		}
+	case interface{ Unwrap() []error }:
+		if all := e.Unwrap(); !slices.Contains(all, heed.ErrDamaged) {
+			for _, of := range all {
+				more, failure := DamagedIn(of)
+				names, other = append(names, more...), cmp.Or(other, failure)
+			}
+			return slices.Compact(slices.Sorted(slices.Values(names))), other
+		}
+	}
+	return Names{err.Error()}, nil // it is about something else than a record
+}
+
 // MarshalJSON implements [json.Marshaler]. JSON has the names that Some returns.
 func (all Names) MarshalJSON() ([]byte, error) { return json.Marshal(all.Some()) }
 
 // listed returns the part of a list that a page selects. The list may be of names alone, and read
 // reads those in the part. An element that read does not find was deleted since, and is left out.
-// The place of a part is the number and the name of the last element before it. If that element is
-// gone, the part begins where it was. By name, it begins after the name.
+// So are damaged ones, by unread or read, which are named. A part's place is the number and the
+// name of the last element before it. If that is gone, the part begins where it was. By name, it
+// begins after the name.
 func listed[N, T any](
-	p Page, all []N, nameOf func(*N) string, texts func(*N) []string, read func(*N) (T, error),
+	p Page, all []N, unread error, nameOf func(*N) string, texts func(*N) []string,
+	read func(*N) (T, error),
 ) (l List[T], err error) {
+	if l.Damaged, err = DamagedIn(unread); err != nil {
+		return l, err
+	}
 	l.Items = []T{} // null in JSON otherwise
 	all = search(p.Search, all, texts)
 	if p.byName {
@@ -214,13 +253,15 @@ func listed[N, T any](
 	}
 	for i := begin; i < end; i++ {
 		one, err := read(&all[i])
-		if errors.Is(err, heed.ErrNotFound) {
-			continue
+		damaged, failure := DamagedIn(err)
+		switch {
+		case errors.Is(failure, heed.ErrNotFound):
+		case failure != nil:
+			return l, failure
+		case err == nil:
+			l.Items = append(l.Items, one)
 		}
-		if err != nil {
-			return l, err
-		}
-		l.Items = append(l.Items, one)
+		l.Damaged = append(l.Damaged, damaged...)
 	}
 	return l, nil
 }

@@ -66,9 +66,6 @@ func (s *Source) Ways(ctx context.Context, q WayQuery) (l List[Way], err error) 
 	found, err := s.Patterns.Standings(ctx, patterns.PatternQuery{
 		State: q.State, Tag: q.Tag, Limit: mostWays,
 	})
-	if err != nil {
-		return l, err
-	}
 	found = slices.DeleteFunc(found, func(s patterns.Standing) bool {
 		return q.Warned && !warned(&s)
 	})
@@ -79,7 +76,7 @@ func (s *Source) Ways(ctx context.Context, q WayQuery) (l List[Way], err error) 
 		return append([]string{string(s.Pattern.ID), s.Pattern.Content}, s.Pattern.Tags...)
 	}
 	name := func(s *patterns.Standing) string { return string(s.Pattern.ID) }
-	return listed(q.Page, found, name, texts, each(wayOf)) // an interval takes microseconds
+	return listed(q.Page, found, err, name, texts, each(wayOf)) // an interval takes microseconds
 }
 
 // Warnings lists the ways of working that prompts warn of.

@@ -72,8 +72,8 @@ func TestWhichAnswersAreSelected(t *testing.T) {
 // wherever that is now, or else at its place.
 func TestWhereTheNextPartBegins(t *testing.T) {
 	part := func(after string, all ...string) []string {
-		l, err := listed(Page{After: after, Limit: 2}, all, func(s *string) string { return *s }, nil,
-			each(func(s *string) string { return *s }))
+		itself := func(s *string) string { return *s }
+		l, err := listed(Page{After: after, Limit: 2}, all, nil, itself, nil, each(itself))
 		require.NoError(t, err)
 		return l.Items
 	}
@@ -176,7 +176,7 @@ func TestWhereAPartBegins(t *testing.T) {
 	read := func(after string, byName bool) ([]string, error) {
 		p := Page{byName: byName}
 		p.Turn(Page{After: after, byName: byName})
-		l, err := listed(p, names, nameOf, nil, each(func(name *string) string { return *name }))
+		l, err := listed(p, names, nil, nameOf, nil, each(func(name *string) string { return *name }))
 		return l.Items, err
 	}
 	for after, want := range map[string][]string{
