@@ -174,7 +174,7 @@ func (all Names) Some() []string {
 	return all
 }
 
-// Err returns a [heed.ErrDamaged] with the names, or nil if there is none.
+// Err returns a [heed.ErrDamaged] with the names, or nil without any.
 func (all Names) Err() error {
 	if len(all) == 0 {
 		return nil
@@ -192,7 +192,7 @@ func DamagedIn(err error) (names Names, other error) {
 	case interface{ Damaged() store.Ref }:
 		return Names{nameOf(e.Damaged())}, nil
 	case interface{ Unwrap() error }:
-		if of := e.Unwrap(); of != heed.ErrDamaged { //nolint:errorlint // nothing wraps it
+		if of := e.Unwrap(); of != heed.ErrDamaged { //nolint:errorlint // it is the last
 			return DamagedIn(of)
 		}
 	case interface{ Unwrap() []error }:
