@@ -465,7 +465,7 @@ func (a *Agent) available() (arms []strategy.ArmID) {
 		}
 		arms = append(arms, strategy.ArmID(a.arms[i].ID))
 	}
-	if !left || len(arms) == 0 {
+	if !left {
 		return nil
 	}
 	return arms

@@ -451,3 +451,19 @@ func TestAPastOfSeveralCorrections(t *testing.T) {
 		assert.Equal(t, []int{2 * (1 - want), want}, []int{done.Corrections, done.Known})
 	}
 }
+
+// The content names an answer that has no id: another content is another answer, and the same one
+// is known.
+func TestAPastWithoutIDs(t *testing.T) {
+	a, rows := importer(t), past(4, many)
+	for i := range rows {
+		rows[i].Event.ID = ""
+	}
+	rows[2] = rows[0]
+	for n, want := range []loop.Imported{{Rows: 4, Known: 1, Answers: 3, Reactions: 3,
+		Arms: map[string]int{"a": 1, "b": 2}}, {Rows: 4, Known: 4, Arms: map[string]int{}}} {
+		done, err := a.Import(ctx, each(rows), "", "")
+		require.NoError(t, err)
+		assert.Equal(t, want, done, n)
+	}
+}

@@ -356,11 +356,11 @@ type closed struct{ error }
 func (c closed) Connect(context.Context) (driver.Conn, error) { return nil, c.error }
 func (c closed) Driver() driver.Driver                        { return nil }
 
-// Without its database there is no agent.
+// Without its database there is no agent, and the error has what the database said.
 func TestADatabaseThatCannotBeOpened(t *testing.T) {
 	refused := errors.New("refused")
 	agent, err := loop.New(ctx, loop.Config{DB: sql.OpenDB(closed{refused})})
-	require.Error(t, err)
+	require.ErrorIs(t, err, refused)
 	assert.Nil(t, agent)
 }
 

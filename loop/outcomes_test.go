@@ -750,3 +750,20 @@ func TestAnUndoIsTheWorstOutcome(t *testing.T) {
 	assert.Equal(t, 3, undone)
 	assert.EqualValues(t, 3, distribution(t, w.Strategy(), "").Outcomes)
 }
+
+// An answer of a heuristic that can't be recorded is an error, and the model is not asked instead.
+func TestAHeuristicsAnswerThatCannotBeRecorded(t *testing.T) {
+	w := newWorld(t, loop.Config{
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+		Redact: func(text string) string {
+			if text == rotate {
+				panic("redact")
+			}
+			return text
+		},
+	})
+	require.ErrorContains(t, second(w.Prepare(ctx, loop.Event{Text: full})), "redact")
+	require.ErrorContains(t, second(w.Answer(ctx, loop.Event{Text: full})), "redact")
+	assert.Zero(t, w.model.calls())
+	assert.Empty(t, w.records())
+}
