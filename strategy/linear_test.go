@@ -172,14 +172,19 @@ func TestALinearLevelIsARegression(t *testing.T) {
 	}
 }
 
-// The strength may be twice or half of what is believed. If it is 1, either changes how alike the
-// tenants are by as much, and so it does not matter how sure the strength is.
-func TestDoubtThatIsAsLikelyEitherWay(t *testing.T) {
+// How alike tenants are is the mean over what their strength may be, whose logarithm is normal. A
+// tenant without outcomes begins with that, or with 2 at odds of 0.3.
+func TestATenantBeginsByTheMeanStrength(t *testing.T) {
 	level := evidence.Beta{Alpha: 7e5, Beta: 3e5}
-	sure := begin(evidence.Belief{Level: level, Strength: 1}, counts{})
-	for _, doubt := range []float64{0.1, 1, 3} {
-		unsure := begin(evidence.Belief{Level: level, Strength: 1, Doubt: doubt}, counts{})
-		assert.InDelta(t, sure.Alpha, unsure.Alpha, 1e-9)
+	for _, doubt := range []float64{0, 0.3, 0.6} {
+		apart, mass := 0., 0.
+		for z := -8.; z <= 8; z += 0.01 {
+			density := math.Exp(-z * z / 2)
+			apart, mass = apart+density/(1+4*math.Exp(z*doubt)), mass+density
+		}
+		b := begin(evidence.Belief{Level: level, Strength: 4, Doubt: doubt}, counts{})
+		most := math.Exp(1.3*math.Log(b.Alpha+b.Beta) - 0.3*math.Log(2))
+		assert.InEpsilon(t, mass/apart-1, most, 0.005, "%v", doubt)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -410,4 +411,26 @@ func TestAFirstOutcomeOfOneMoreItemLeavesTheStrength(t *testing.T) {
 	before := believeNew(model, 1)[0].Strength
 	model.Update(0, evidence.Sums{}, coins(1, 0))
 	assert.InEpsilon(t, before, believeNew(model, 1)[0].Strength, 1e-12)
+}
+
+// With good and bad exchanged in all outcomes, all beliefs are the mirror images, also those that
+// follow from outcomes one by one.
+func TestTwoLevelHasNoBias(t *testing.T) {
+	cfg := strategy.Config{Arms: plain("a", "b"), Refresh: 1000 * time.Hour}
+	one, mirror := newLearner(t, cfg), newLearner(t, cfg)
+	rng := rand.New(rand.NewPCG(3, 5))
+	for n := range 120 {
+		q, arm, value := strategy.Query{Item: fmt.Sprint(n % 6)}, cfg.Arms[n%2].ID, 1.
+		if rng.IntN(7) <= n%6 {
+			value = -1
+		}
+		try(t, one, q, arm, value)
+		try(t, mirror, q, arm, -value)
+	}
+	for _, item := range []string{"0", "3", "5", "new"} {
+		got := means(t, mirror, strategy.Query{Item: item})
+		for i, mean := range means(t, one, strategy.Query{Item: item}) {
+			assert.InDelta(t, 1-mean, got[i], 1e-9, item)
+		}
+	}
 }
