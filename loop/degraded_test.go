@@ -500,6 +500,50 @@ func TestAStoreThatHangsForAMinute(t *testing.T) {
 	})
 }
 
+// A store that refuses commits can be read by all callers at once.
+func TestReadsOfAStoreThatRefusesCommits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &readOnly{Store: new(memstore.Store)}
+		model := &mouth{says: "Look."}
+		agent, err := loop.New(ctx, loop.Config{Store: st, Model: model, Arms: twoArms})
+		require.NoError(t, err)
+		st.refuses.Store(true)
+		a, err := agent.Answer(ctx, loop.Event{Text: "Hi"})
+		require.NoError(t, err)
+		require.Error(t, a.Degraded.After)
+		time.Sleep(time.Second)
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() {
+				p, err := agent.Prepare(ctx, loop.Event{Text: "Hi"})
+				assert.NoError(t, err)
+				assert.Nil(t, p.Degraded)
+			})
+		}
+		all.Wait()
+	})
+}
+
+// A readOnly store takes its time, and may refuse commits.
+type readOnly struct {
+	store.Store
+	refuses atomic.Bool
+}
+
+func (s *readOnly) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
+	refs []store.Ref, finds ...store.Query) error {
+	time.Sleep(10 * time.Millisecond)
+	return s.Store.Read(ctx, into, cells, refs, finds...)
+}
+
+func (s *readOnly) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	if s.refuses.Load() {
+		time.Sleep(200 * time.Millisecond)
+		return nil, errors.New("read-only")
+	}
+	return s.Store.Commit(ctx, batches...)
+}
+
 // An answer that the person has not seen is recorded as such, and silence about it is no approval.
 func TestSilenceAfterAnAnswerThatWasNotShown(t *testing.T) {
 	panics := func(context.Context, string, bool) { panic("gone") }

@@ -239,7 +239,7 @@ func trying[T any](
 // called by each event in turn, because each would wait.
 func (l *lifeline) try(ctx context.Context, what int, call func() error) error {
 	began := time.Now() //nolint:forbidigo // a store hangs in real time
-	if err := l.hangs(began); err != nil && ctx.Err() == nil {
+	if err := l.hangs(what, began); err != nil && ctx.Err() == nil {
 		return err
 	}
 	err := call()
@@ -256,17 +256,18 @@ func (l *lifeline) try(ctx context.Context, what int, call func() error) error {
 
 // hangs returns the error of the latest try if it took long and ended only shortly before. One
 // caller finds out whether that is over, and the others don't wait with it: the time begins again.
-func (l *lifeline) hangs(now time.Time) error {
+func (l *lifeline) hangs(what int, now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.last == nil || l.took < slow {
+	switch {
+	case l.last == nil || l.took < slow:
 		return nil
-	}
-	if now.Sub(l.ended) >= l.took {
+	case now.Sub(l.ended) < l.took:
+		return l.last
+	case l.failing[what]:
 		l.ended = now
-		return nil
 	}
-	return l.last
+	return nil
 }
 
 // isOutage reports whether the store could not be reached, by an error that it returned. An error
