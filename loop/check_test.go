@@ -1,6 +1,8 @@
 package loop_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -164,4 +166,19 @@ func TestRulesStandBelowTheArmsText(t *testing.T) {
 		asked, _ := w.model.last()
 		assert.Regexp(t, "(?s)^"+want+`Be brief\.\n\n.*Never use sudo`, asked)
 	}
+}
+
+// Each heuristic that a rule is against is overruled, and Explain has all of them.
+func TestRulesOverruleSeveralHeuristics(t *testing.T) {
+	other := trusted(rotating)
+	other.ID = "other"
+	w := newWorld(t, loop.Config{
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating), other}},
+	})
+	w.enforce("Ask the team first", feedback.Check{Forbid: "(?i)rotate"})
+	answer := w.answer(loop.Event{ID: "e", Text: full})
+	assert.Equal(t, decision.Model, answer.Result.Path)
+	account, err := w.Explain(ctx, "e")
+	require.NoError(t, err)
+	assert.ElementsMatch(t, []string{"rotate", "other"}, slices.Collect(maps.Keys(account.Overruled)))
 }
