@@ -1,12 +1,20 @@
 package view_test
 
 import (
+	"context"
+	"fmt"
+	"iter"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/view"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
@@ -90,4 +98,48 @@ func TestDamageHidesNothingSound(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, names, bad["proposals"])
 	assert.Positive(t, in.Pending)
+}
+
+// A torn store has a cell that can't be read in one segment.
+type torn struct {
+	store.Store
+	scope string
+}
+
+func (s *torn) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.Part, error] {
+	if q.Scope != s.scope {
+		return s.Store.List(ctx, q)
+	}
+	return func(yield func(evidence.Part, error) bool) {
+		yield(evidence.Part{}, fmt.Errorf("%w: a cell", heed.ErrDamaged))
+	}
+}
+
+// A segment that can't be read hides no other in a list. Sums of all segments are then an error.
+func TestDamagedSegments(t *testing.T) {
+	ctx := t.Context()
+	st := &torn{Store: new(memstore.Store)}
+	l, err := strategy.New(ctx, strategy.Config{Store: st, Name: "s",
+		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}})
+	require.NoError(t, err)
+	for _, category := range []string{"x", "y"} {
+		c, err := l.Select(ctx, strategy.Query{Category: category})
+		require.NoError(t, err)
+		_, err = l.Observe(ctx, strategy.Outcome{Choice: c, ID: category, Value: 1,
+			Confidence: 1})
+		require.NoError(t, err)
+	}
+	st.scope = answers.Scope("x", "")
+	fresh, err := strategy.Open(ctx, strategy.Config{Store: st, Name: "s"})
+	require.NoError(t, err)
+	of := &view.Source{Store: st, Strategy: fresh, Now: time.Now}
+	all, err := of.Segments(ctx, view.Page{})
+	require.NoError(t, err)
+	require.Len(t, all.Items, 1)
+	assert.Equal(t, "y", all.Items[0].Category)
+	require.Len(t, all.Damaged, 1)
+	assert.Contains(t, all.Damaged[0], "a cell")
+	status, err := of.Status(ctx)
+	require.ErrorIs(t, err, heed.ErrDamaged)
+	assert.Empty(t, status, "no count would be of all segments")
 }
