@@ -592,6 +592,9 @@ func (t *tx) query(q *query, args []any, row func(scan func(...any) error) error
 	defer rows.Close() //nolint:errcheck // rows.Err reports it
 	for rows.Next() {
 		if err := row(rows.Scan); err != nil {
+			if strings.Contains(err.Error(), "sql: Scan error") { // such as a count below 0
+				err = damaged("%v", err)
+			}
 			return err
 		}
 	}

@@ -85,12 +85,14 @@ func (s *Store) List(ctx context.Context, q store.CellQuery) iter.Seq2[evidence.
 // half-life.
 func (t *tx) list(q *query, kind, scope string, more ...any) (parts []evidence.Part, err error) {
 	err = t.each(q, append([]any{kind, scope}, more...), func(scan func(...any) error) error {
-		p := evidence.Part{Cell: evidence.Cell{Kind: kind, Scope: scope}}
-		var halfLife int64
+		p, halfLife := evidence.Part{Cell: evidence.Cell{Kind: kind, Scope: scope}}, int64(0)
 		err := scanTally(scan, &p.Tally, &p.Cell.Item, &p.Cell.Name, &p.Channel, &p.Source, &halfLife)
+		if err != nil {
+			return fmt.Errorf("%s / %s / %s: %w", scope, p.Cell.Item, p.Cell.Name, err)
+		}
 		p.Tally = restated(p.Tally, time.Duration(halfLife)*time.Microsecond)
 		parts = append(parts, p)
-		return err
+		return nil
 	})
 	return parts, err
 }

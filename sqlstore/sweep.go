@@ -120,7 +120,8 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	var unread error
 	// Jobs come first, because they need history that the next part may drop. Ids come after the
 	// observations that have them: an observation whose id was forgotten could be counted twice.
-	for _, part := range []func() error{w.jobs, w.histories, w.ids, w.records, w.files} {
+	jobs := func() error { return store.Resume(ctx, s) } // one that can't go on stays
+	for _, part := range []func() error{jobs, w.histories, w.ids, w.records, w.files} {
 		err := part()
 		// What fails each time must not keep all other people's records past their time.
 		undone := errors.Is(err, heed.ErrDamaged) || errors.Is(err, evidence.ErrForgotten) ||
@@ -133,22 +134,18 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	return wrap("sweep", unread)
 }
 
-// jobs finishes jobs that have begun. A job that can't go on stays, and the next sweep tries again.
-func (w *sweep) jobs() error { return store.Resume(w.ctx, w.store) }
-
 // files has the files of SQLite as they should be. It erases what forgotten people left in the
 // file, and gives the log the rights of the file.
 func (w *sweep) files() error {
 	if !w.store.db.dialect.embedded() {
 		return nil
 	}
-	err := w.store.erase(w.ctx)
-	if err == nil {
-		err = w.store.db.onConn(w.ctx, waiting, func(conn *sql.Conn) error {
-			return alignFiles(w.ctx, conn)
-		})
+	if err := w.store.erase(w.ctx); err != nil {
+		return err
 	}
-	return err
+	return w.store.db.onConn(w.ctx, waiting, func(conn *sql.Conn) error {
+		return alignFiles(w.ctx, conn)
+	})
 }
 
 // step calls a function in transactions until no work is left. Each call is one transaction. The
@@ -186,8 +183,11 @@ func (w *sweep) histories() error {
 			err = w.step(true, func() (bool, error) { return w.lose(overHistory, cell, most) })
 		}
 	}
-	if err == nil {
-		w.historyIsShort()
+	if err == nil { // the history of all cells was within its limits when the sweep began
+		done := &w.store.swept
+		done.mu.Lock()
+		defer done.mu.Unlock()
+		done.history, done.limits = w.began, w.declared
 	}
 	return err
 }
@@ -230,20 +230,11 @@ func (w *sweep) whatIsNew(declared map[string]int) (*query, []any) {
 	done.mu.Lock()
 	defer done.mu.Unlock()
 	w.declared = declared
-	wrong := done.history > w.began // the clock was
-	if done.history == 0 || wrong || !maps.Equal(done.limits, declared) {
+	// A sweep that began later had a wrong clock.
+	if done.history == 0 || done.history > w.began || !maps.Equal(done.limits, declared) {
 		return fullHistory, nil
 	}
 	return fullOfLate, []any{int64(done.history) - time.Minute.Microseconds()}
-}
-
-// historyIsShort remembers that the history of all cells was within its limits when the sweep
-// began.
-func (w *sweep) historyIsShort() {
-	done := &w.store.swept
-	done.mu.Lock()
-	defer done.mu.Unlock()
-	done.history, done.limits = w.began, w.declared
 }
 
 // ids removes the ids that are past their time, after their observations, and cells that are not

@@ -131,9 +131,8 @@ func (d *diagnosis) models(s *session) error {
 	return err
 }
 
-// frozen lists which agents do not learn, at most a number of them: for the tenant that is looked
-// at, for all tenants, or for any. A freeze is for hours, so one of more than a day was probably
-// forgotten.
+// frozen lists which agents do not learn, at most a number: of the tenant that is looked at, or of
+// any. A freeze is for hours, so one of more than a day was probably forgotten.
 func (d *diagnosis) frozen(s *session, most int) error {
 	status, err := s.at.store.Status(s.ctx)
 	found := 0
@@ -257,19 +256,21 @@ func (d *diagnosis) unread(what, kind, remedy string, names []string) {
 	}
 }
 
-// histories returns the names of the cells of a kind that have a damaged observation.
+// histories returns the names of the cells of a kind that have a damaged observation or tally.
 func histories(s *session, kind string) (bad []string, _ error) {
 	last := evidence.Cell{}
 	for scope, err := range s.at.store.Scopes(s.ctx, kind) {
 		if err != nil {
 			return nil, err
 		}
-		of := store.CellQuery{Kind: kind, Scope: scope}
-		for part, err := range s.at.store.List(s.ctx, of) {
-			if err != nil {
+		for part, err := range s.at.store.List(s.ctx, store.CellQuery{Kind: kind, Scope: scope}) {
+			switch {
+			case errors.Is(err, heed.ErrDamaged):
+				bad = append(bad, err.Error()) // it names the cell
+				continue
+			case err != nil:
 				return nil, err
-			}
-			if part.Cell == last { // another part of it
+			case part.Cell == last: // another part of it
 				continue
 			}
 			last = part.Cell

@@ -265,6 +265,9 @@ func TestDoctorFindsFaults(t *testing.T) {
 			"can't be read: restore the store from a copy. The first: "},
 		{"a hash that is none", "UPDATE heed_observation SET cell = 'x' WHERE seq = 1", failed,
 			"fault: not everything can be read"},
+		{"a count below 0", `UPDATE heed_tally SET n_positive = -1 WHERE cell =
+			(SELECT cell FROM heed_cell WHERE kind = 'models.arm' AND name = 'large')`, failed,
+			`can't be read: restore the store from a copy. The first: "sqlstore: damaged record: law/ / contracts / large: sql`},
 		{"a record that is no JSON", "UPDATE heed_record SET body = '{' WHERE id = 'tests-first'",
 			failed, "fault: 1 record of patterns.pattern can't be read: restore the store from a copy. " +
 				`The first: "tests-first"`},

@@ -24,8 +24,7 @@ import (
 )
 
 // A Source holds the parts of an agent that are shown. A nil part is not there. Store and Now must
-// be set. If records are damaged, its methods return what they can read, and name the others in a
-// list or return an error in which [DamagedIn] finds them.
+// be set. Methods return what they can read, with an error in which [DamagedIn] finds the rest.
 type Source struct {
 	Store    store.Store
 	Agent    *loop.Agent // nil if the agent runs in another process
