@@ -2,9 +2,7 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"github.com/heedhq/heed/lab/agent/assistant"
@@ -28,70 +26,75 @@ type comparison struct {
 	signed bool
 	shown  loop.Gain
 	truth  float64
-	first  int // event at which the interval lay above 0; 0: never
+	last   float64 // the truth of the last quarter of the events
+	first  int     // event at which the interval lay above 0; 0: never
 }
 
 // compare lets an assistant with a control group live through a stream of events.
-func compare(ctx context.Context, seed uint64, events int, of interval) (c comparison) {
+func compare(ctx context.Context, how way, seed uint64, events int, of interval) (c comparison) {
 	w := world.New(seed, events)
-	l := &life{way: learns}
+	l := &life{way: how}
 	l.agent = kit.Must(assistant.New(ctx, assistant.Config{
 		Model: w.Model(), Store: kit.Must(memstore.New(memstore.Config{Now: w.Now})),
-		Lessons: lessons(), Now: w.Now, Seed: seed, Control: controlled,
+		Lessons: lessons(), Now: w.Now, Seed: seed, Off: how == off, Control: controlled,
 		Instruments: []string{inspector},
 	}))
-	other := controlSession(ctx, seed)
-	var gained, learned float64
+	sides := sidesOf(ctx, seed)
+	other := "other-0" // a session of the control group
+	for n := 1; !sides(other); n++ {
+		other = fmt.Sprint("other-", n)
+	}
+	var all, late []float64
 	l.through(ctx, w, func(e loop.Event) {
-		good, without, control := l.both(ctx, w, e, other)
-		if !control {
-			learned++
-		}
-		switch {
-		case control || good == without:
-		case good:
-			gained++
-		default:
-			gained--
+		control := sides(e.Session)
+		if gained := l.both(ctx, w, e, other, control); !control {
+			all = append(all, gained)
+			if len(l.answers) > events-events/4 {
+				late = append(late, gained)
+			}
 		}
 		if n := len(l.answers); n%lookEvery == 0 {
-			c.look(kit.Must(l.agent.Gain(ctx)), n, gained/math.Max(learned, 1), of)
+			c.look(kit.Must(l.agent.Gain(ctx)), n, kit.Mean(all).Mean, of)
 		}
 	})
+	c.last = kit.Mean(late).Mean
 	return c
 }
 
-// controlSession returns a session of the control group that agents of a seed draw.
-func controlSession(ctx context.Context, seed uint64) string {
+// sidesOf returns whether agents of a seed draw a session into the control group.
+func sidesOf(ctx context.Context, seed uint64) func(session string) bool {
 	a := kit.Must(loop.New(ctx, loop.Config{
 		Name: assistant.Name, Control: controlled,
 		Testing: loop.Testing{Seed: rand.NewPCG(seed, 0)},
 		Model:   world.New(seed, 20).Model(),
 	}))
-	for n := range 10_000 {
-		session := fmt.Sprint("other-", n)
+	return func(session string) bool {
 		given := kit.Must(a.Answer(ctx, loop.Event{Session: session, Text: "?"}))
-		if kit.Must(a.Explain(ctx, given.ID)).Control != nil {
-			return session
-		}
+		return kit.Must(a.Explain(ctx, given.ID)).Control != nil
 	}
-	kit.Check(errors.New("no session is in the control group"))
-	return ""
 }
 
-// both answers an event, reports how good the answer was, and returns that with how good the answer
-// without learning would have been.
-func (l *life) both(ctx context.Context, w *world.World, e loop.Event, other string) (good, without,
-	control bool) {
-	twin := e
-	twin.ID, twin.Session, twin.Stream = "other of "+e.ID, other, ""
-	p := kit.Must(l.agent.Prepare(ctx, twin))
-	without = w.Judge(e, kit.Must(l.agent.Ask(ctx, p))).Good
+// both answers an event and reports how good the answer was. It returns how much better that is
+// than the answer without learning; 0 for an event of the control group.
+func (l *life) both(ctx context.Context, w *world.World, e loop.Event, other string,
+	control bool) (gained float64) {
+	var without bool
+	if !control {
+		twin := e
+		twin.ID, twin.Session, twin.Stream = "other of "+e.ID, other, ""
+		p := kit.Must(l.agent.Prepare(ctx, twin))
+		without = w.Judge(e, kit.Must(l.agent.Ask(ctx, p))).Good
+	}
 	l.answer(ctx, w, e)
-	good = l.answers[len(l.answers)-1].Good
-	account := kit.Must(l.agent.Explain(ctx, e.ID))
+	good := l.answers[len(l.answers)-1].Good
 	kit.Check(l.agent.Outcome(ctx, e.ID, loop.Outcome{Success: &good, Source: inspector}))
-	return good, without, account.Control != nil
+	switch {
+	case control || good == without:
+		return 0
+	case good:
+		return 1
+	}
+	return -1
 }
 
 // look compares what is shown with the truth after some events.
@@ -113,7 +116,8 @@ func (c *comparison) look(shown loop.Gain, events int, truth float64, of interva
 func gains(ctx context.Context, call *kit.Call, from uint64, lives, events int) {
 	all := make([]comparison, lives)
 	kit.Parallel(ctx, lives, func(i int) {
-		all[i] = compare(ctx, from+uint64(i), events, atEveryLook) //nolint:gosec // lives are few
+		life := from + uint64(i) //nolint:gosec // lives are few
+		all[i] = compare(ctx, learns, life, events, atEveryLook)
 	})
 	held, signed, helps, sooner := 0, 0, 0, 0
 	table := kit.NewTable(call.Out)

@@ -23,9 +23,10 @@ func Line() card.Line {
 			lives, events := card.Pick(s, short, long), 2000
 			gained, leftOut := make([]float64, lives), make([]float64, lives)
 			kit.Parallel(ctx, lives, func(i int) {
-				in := stream{seed: s.Seed + uint64(i), events: events} //nolint:gosec // lives are few
-				gained[i] = success(ctx, how, in) - success(ctx, off, in)
-				if compare(ctx, in.seed, events, shown).misses > 0 {
+				seed := s.Seed + uint64(i) //nolint:gosec // lives are few
+				c := compare(ctx, how, seed, events, shown)
+				gained[i] = c.last
+				if c.misses > 0 {
 					leftOut[i] = 1
 				}
 			})
@@ -41,25 +42,21 @@ func Line() card.Line {
 		Name: "gain",
 		Promise: "An assistant that learns is right more often than one that does not. What heed " +
 			"shows of that gain is true at every look.",
-		Attack: "Assistants answer 2,000 events of a simulated world, with learning and without, " +
-			"with the same luck. Others answer 5 % of the events without learning. After each ten " +
-			"events, the interval that heed shows is compared with the truth.",
+		Attack: "Assistants answer 2,000 events of a simulated world, 5 % of them without " +
+			"learning. Each of the others is also answered without learning, with the same luck, which " +
+			"gives the true gain. After each ten events, the interval that heed shows is compared " +
+			"with it.",
 		Bars:  []card.Bar{{Name: missingBar}, {Name: leftOutBar, Most: 3}},
 		Short: card.Form{Work: 8_000, Budget: 5 * time.Minute},
 		Long:  card.Form{Work: 100_000, Budget: 60 * time.Minute},
 		Run:   run(learns, atEveryLook, 4, 50),
-		Controls: []card.Control{{
-			Name:   "an assistant that does not learn, and an interval for one look",
-			Misses: []string{missingBar, leftOutBar}, Run: run(off, atOneLook, 3, 3),
-		}},
+		Controls: []card.Control{
+			{Name: "an assistant that does not learn", Misses: []string{missingBar},
+				Run: run(off, atEveryLook, 1, 3)},
+			{Name: "an interval for one look", Misses: []string{leftOutBar},
+				Run: run(learns, atOneLook, 2, 3)},
+		},
 	}
-}
-
-// success returns how often a life was right in its last quarter.
-func success(ctx context.Context, how way, in stream) float64 {
-	l := live(ctx, how, in)
-	kit.Check(l.close())
-	return scoreOf(l.last()).success
 }
 
 // An interval returns what is shown of a gain.

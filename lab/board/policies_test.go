@@ -194,7 +194,7 @@ func TestLinUCBIsARidge(t *testing.T) {
 // cells lose about the same.
 func TestContextHelps(t *testing.T) {
 	worlds := contextWorlds(6)
-	s := study{requests: 600, runs: 3, seed: 7, worlds: append(worlds[:1:1], worlds[2:]...),
+	s := study{requests: 600, runs: 2, seed: 7, worlds: append(worlds[:1:1], worlds[2:]...),
 		troubles: troubles()[:1], policies: contexts}
 	cells := s.play(context.Background())
 	ratios := make(map[string]float64)
@@ -213,7 +213,7 @@ func TestChangesAreFollowed(t *testing.T) {
 	four := poolingWorlds()[3]
 	two := func(w *world) []policy { return []policy{poolings(w)[0], poolings(w)[4]} }
 	all := troubles()
-	s := study{requests: 3000, runs: 2, seed: 7, worlds: []world{four}, troubles: []trouble{all[0],
+	s := study{requests: 3000, runs: 1, seed: 7, worlds: []world{four}, troubles: []trouble{all[0],
 		all[5]}, policies: two}
 	cells := s.play(context.Background())
 	require.Equal(t, "no change test", cells[1].policy)

@@ -10,7 +10,7 @@ import (
 // played returns a study of outages.
 func played(t *testing.T, seeds int, all ...outage) *study {
 	t.Helper()
-	s := &study{seeds: seeds, seed: 2026, outages: all}
+	s := &study{seeds: seeds, seed: 2026, outages: all, skip: [2]bool{false, true}}
 	s.play(context.Background())
 	return s
 }

@@ -22,7 +22,7 @@ func runs(short, long int) int {
 
 // One person alone teaches as without limits, and so does an instrument.
 func TestWhoeverIsAloneIsBelieved(t *testing.T) {
-	for seed := range uint64(runs(50, 1000)) { //nolint:gosec // it is small
+	for seed := range uint64(runs(20, 1000)) { //nolint:gosec // it is small
 		for _, who := range []string{"ann", ci} {
 			alone := trial{liar: &liars[0], items: 5, alone: who}
 			limited := play(t.Context(), settings[0], alone, seed)

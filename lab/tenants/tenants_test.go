@@ -18,7 +18,7 @@ func TestANewTenant(t *testing.T) {
 				continue
 			}
 			var sums [2]float64
-			for seed := range uint64(60) {
+			for seed := range uint64(25) {
 				regrets := play(context.Background(), &w, seed)
 				sums[0] += regrets[0]
 				sums[1] += regrets[1]
