@@ -339,7 +339,7 @@ func TestASweepOfTenantsWithoutTheStore(t *testing.T) {
 	st := &storetest.Failing{Store: w.store}
 	w.cfg.Store = st
 	for at := 1; ; at++ {
-		w.clock.now = w.clock.now.Add(time.Hour) // the tenant is due
+		w.clock.now = w.clock.now.Add(25 * time.Hour) // the tenant is due, also if it is idle
 		other := w.again()
 		st.Fail(at, false)
 		err := other.Sweep(ctx, time.Time{})

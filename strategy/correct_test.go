@@ -654,3 +654,22 @@ func TestARecordOfManyRetractionsIsBounded(t *testing.T) {
 	}
 	assert.Empty(t, kept(t, cfg.Store, strategy.Query{}, "arm"))
 }
+
+// A record has each outcome that was taken back once, also if it is taken back again with others.
+func TestAnOutcomeIsTakenBackOnce(t *testing.T) {
+	cfg := withFixtures(t, strategy.Config{})
+	l := newLearner(t, cfg)
+	c := choose(t, l, strategy.Query{Item: "i"})
+	for _, id := range []string{"a", "b"} {
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: id, Value: 1, Confidence: 1})
+		require.NoError(t, err)
+	}
+	for _, ids := range [][]string{{"a"}, {"a", "b"}, {"b"}} {
+		require.NoError(t, l.Retract(ctx, c, ids, "ann", "a mistake"))
+	}
+	rows := answers.View("strategy.answer")
+	for row, err := range rows.Find(ctx, cfg.Store, store.Query{}) {
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a", "b"}, row.Value.Choice.Taken)
+	}
+}

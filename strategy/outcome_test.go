@@ -490,3 +490,20 @@ func TestAnOutcomeNeedsTheSourcesOfItsCells(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, strategy.Applied, did)
 }
+
+// An outcome that was counted before keeps none of the others in a step from being learned.
+func TestADuplicateAmongOutcomes(t *testing.T) {
+	cfg := withFixtures(t, strategy.Config{Unrecorded: true})
+	l, q := newLearner(t, cfg), strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}}
+	all := make([]strategy.Outcome, 3)
+	for i := range all {
+		all[i] = strategy.Outcome{Choice: choose(t, l, q), Value: 1, Confidence: 1}
+	}
+	credit(t, l, all[0].Choice, 1)
+	did, err := l.ObserveAll(ctx, all, "", "")
+	require.NoError(t, err)
+	assert.Equal(t, []strategy.Disposition{
+		strategy.Duplicate, strategy.Applied, strategy.Applied,
+	}, did)
+	assert.InDeltaSlice(t, means(t, newLearner(t, cfg), q), means(t, l, q), 1e-9)
+}

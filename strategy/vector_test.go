@@ -325,7 +325,10 @@ func TestVectorsSurviveTheStore(t *testing.T) {
 	failing := &storetest.Failing{Store: newStore(t, c.Now)}
 	cfg := withFixtures(t, strategy.Config{Now: c.Now, Store: failing})
 	w := newVectorWorld(3, 1)
-	w.play(t, newLearner(t, cfg), 30, true)
+	first := newLearner(t, cfg)
+	w.play(t, first, 30, true)
+	require.NoError(t, first.Reset(ctx, strategy.Reset{Reason: "another model"}))
+	w.play(t, first, 30, true)
 	x := unitVector(w.rng, 16)
 	want := linearOf(t, newLearner(t, cfg), x)
 	failed := 0
