@@ -118,10 +118,10 @@ type lifeline struct {
 	outages []outage
 	last    error // the latest failure
 	// After a slow failed try, calls fail at once for as long as it took, so that they do not wait as
-	// well. The time is at most storeTimeout, because a sweep may fail after an hour. It began at
-	// ended: see hangs.
+	// well. The time is at most storeTimeout, because a sweep may fail after an hour. For reads and
+	// for commits, it began at ended: see hangs.
 	took  time.Duration
-	ended time.Time
+	ended [2]time.Time
 }
 
 // An outage is a time in which the store could not be reached. until is zero while it lasts.
@@ -222,6 +222,7 @@ func trying[T any](
 				if err != nil {
 					return err
 				}
+				l.reached(ctx, reading) // before the loop's body, which may call the store
 				if !yield(v, nil) {
 					break
 				}
@@ -229,8 +230,7 @@ func trying[T any](
 			return nil
 		})
 		if err != nil {
-			var none T
-			yield(none, err)
+			yield(*new(T), err)
 		}
 	}
 }
@@ -244,9 +244,9 @@ func (l *lifeline) try(ctx context.Context, what int, call func() error) error {
 	}
 	err := call()
 	switch {
-	case err == nil:
+	case err == nil || errors.Is(err, heed.ErrConflict): // then the step is repeated at once
 		l.reached(ctx, what)
-	// Bad input, conflicts and damaged records are answers of a store that can be reached.
+	// Bad input and damaged records are answers of a store that can be reached, too.
 	case isOutage(ctx, err):
 		err = &unreachable{err}
 		l.missed(ctx, what, err, began)
@@ -259,13 +259,12 @@ func (l *lifeline) try(ctx context.Context, what int, call func() error) error {
 func (l *lifeline) hangs(what int, now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	hung := l.last != nil && l.took >= slow
 	switch {
-	case l.last == nil || l.took < slow:
-		return nil
-	case now.Sub(l.ended) < l.took:
+	case hung && now.Sub(l.ended[what]) < l.took:
 		return l.last
 	case l.failing[what]:
-		l.ended = now
+		l.ended[what], l.ended[committing] = now, now // while a commit hangs, reads go on
 	}
 	return nil
 }
@@ -293,7 +292,8 @@ func (l *lifeline) missed(ctx context.Context, what int, err error, began time.T
 	ended := time.Now() //nolint:forbidigo // a store hangs in real time
 	l.mu.Lock()
 	before := l.failing
-	l.failing[what], l.last, l.took, l.ended = true, err, min(ended.Sub(began), storeTimeout), ended
+	l.failing[what], l.last, l.took = true, err, min(ended.Sub(began), storeTimeout)
+	l.ended = [2]time.Time{ended, ended}
 	if before == [2]bool{} {
 		l.outages = append(l.outages, outage{since: l.now()})
 		l.outages = l.outages[max(len(l.outages)-mostOutages, 0):]
@@ -310,11 +310,11 @@ func (l *lifeline) missed(ctx context.Context, what int, err error, began time.T
 func (l *lifeline) reached(ctx context.Context, what int) {
 	l.mu.Lock()
 	before := l.failing
-	l.failing[reading] = false
-	if what == committing {
-		l.failing[committing] = false
+	l.failing = [2]bool{committing: before[committing] && what == reading}
+	l.ended[reading] = time.Time{}
+	if before[reading] || !l.failing[committing] {
+		l.ended[committing] = time.Time{} // a commit may follow at once
 	}
-	l.ended = time.Time{} // a commit may follow at once
 	var since time.Time
 	if before != [2]bool{} && l.failing == [2]bool{} {
 		l.last = nil
