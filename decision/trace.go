@@ -82,7 +82,8 @@ func getTrace(ctx context.Context, st store.Store, responseID string) (store.Row
 	return traceKind.Get(ctx, st, responseID)
 }
 
-// Traces yields the stored traces, the newest first. It ends after an error.
+// Traces yields the stored traces, the newest first. After an error it ends, unless only that trace
+// is damaged.
 func (d *Decider) Traces(ctx context.Context) iter.Seq2[Trace, error] {
 	return func(yield func(Trace, error) bool) {
 		if d.cfg.Store == nil {

@@ -53,9 +53,10 @@ type touched map[string]struct{}
 
 // looked removes an id that a sweep has looked at, and returns the error of the look. If the look
 // failed, the id stays for the next sweep, unless the error is the store's answer, such as a
-// damaged record or an entry that is too large, because that fails again.
+// damaged record or an entry that is too large, because that fails again. A conflict may not.
 func (t touched) looked(id string, err error) error {
-	if err == nil || !isOutage(context.Background(), err) {
+	again := errors.Is(err, heed.ErrConflict) || isOutage(context.Background(), err)
+	if err == nil || !again {
 		delete(t, id)
 	}
 	return err

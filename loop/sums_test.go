@@ -167,7 +167,8 @@ func TestWhatFailsKeepsNothingWaiting(t *testing.T) {
 	}
 }
 
-// What the store answers is not asked again, and what it could not be asked is.
+// What the store answers is not asked again. After a conflict, and if the store could not be asked,
+// it is.
 func TestWhatASweepLooksAtAgain(t *testing.T) {
 	for _, test := range []struct {
 		err   error
@@ -175,6 +176,7 @@ func TestWhatASweepLooksAtAgain(t *testing.T) {
 	}{
 		{nil, false}, {heed.ErrDamaged, false}, {&heed.SizeError{}, false}, {&heed.InputError{}, false},
 		{heed.ErrUnavailable, true}, {context.Canceled, true}, {errors.New("refused"), true},
+		{heed.ErrConflict, true},
 	} {
 		ids := touched{"a": {}}
 		assert.Equal(t, test.err, ids.looked("a", test.err))
