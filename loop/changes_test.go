@@ -141,7 +141,7 @@ func TestASweepWithDamage(t *testing.T) {
 	assert.Contains(t, w.audit(), "loop.outage store <")
 }
 
-// spoil makes a record one that can't be decoded.
+// spoil writes a record that can't be decoded in the place of another.
 func (w *world) spoil(ref store.Ref) {
 	w.t.Helper()
 	for r, err := range w.store.Find(ctx, store.Query{Kind: ref.Kind}) {

@@ -120,7 +120,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	var unread error
 	// Jobs come first, because they need history that the next part may drop. Ids come after the
 	// observations that have them: an observation whose id was forgotten could be counted twice.
-	jobs := func() error { return store.Resume(ctx, s) } // one that can't go on stays
+	jobs := func() error { return store.Resume(ctx, s) } // those that can't continue stay
 	for _, part := range []func() error{jobs, w.histories, w.ids, w.records, w.files} {
 		err := part()
 		// What fails each time must not keep all other people's records past their time.

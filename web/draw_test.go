@@ -125,7 +125,7 @@ func TestAListNamesWhatIsDamaged(t *testing.T) {
 	assert.Contains(t, string(reply), `"i","j","and 2 more"]`)
 }
 
-// The page of an answer says that its question can't be read, and the first page what it lacks.
+// The page of an answer shows that its question can't be read, and the first page what it lacks.
 func TestPagesNameWhatIsDamaged(t *testing.T) {
 	const name = "x of decision.trace"
 	for page, of := range map[string]struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Of the parts of a store, one that is damaged hides no other. Another error ends the loop.
+// A damaged part of a store hides no other. Another error ends the loop.
 func TestEachPartBehindADamagedOne(t *testing.T) {
 	t.Parallel()
 	away := errors.New("away")

@@ -19,7 +19,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// spoil makes the newest record of a kind one that can't be decoded, and returns its name.
+// spoil has the newest record of a kind replaced by what can't be decoded, and returns its name.
 func (s *story) spoil(kind string) string {
 	s.Helper()
 	for r, err := range s.store.Find(s.Context(), store.Query{Kind: kind, Limit: 1}) {
