@@ -192,7 +192,7 @@ func TestCommitsThatHang(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		all.Wait()
-		assert.Less(t, refused.Load(), int64(1300), "only for as long as a hang took, after it")
+		assert.Less(t, refused.Load(), int64(200), "a read that succeeds lets others through")
 		assert.LessOrEqual(t, s.committing.Load()-before, int64(21/5+1))
 	})
 }
