@@ -1,5 +1,7 @@
 //go:build !race
 
+// One thing at a time is done here, and the race detector makes it five times slower.
+
 package loop_test
 
 import (

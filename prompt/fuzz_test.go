@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode"
@@ -12,6 +13,12 @@ import (
 	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/prompt/prompttest"
 )
+
+func unquote(t *testing.T, literal string) (text string) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(literal), &text), literal)
+	return text
+}
 
 // oneLine fails unless a text is at most max characters in one line, with nothing in it that nobody
 // sees.

@@ -1,3 +1,7 @@
+//go:build !race
+
+// One thing at a time is done here, and the race detector makes it five times slower.
+
 package prompt_test
 
 import (
@@ -17,12 +21,6 @@ import (
 	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/prompt/prompttest"
 )
-
-func unquote(t *testing.T, literal string) (text string) {
-	t.Helper()
-	require.NoError(t, json.Unmarshal([]byte(literal), &text), literal)
-	return text
-}
 
 func TestLine(t *testing.T) {
 	for name, tt := range map[string]struct{ in, want string }{

@@ -1,3 +1,7 @@
+//go:build !race
+
+// One thing at a time is done here, and the race detector makes it five times slower.
+
 package money_test
 
 import (
