@@ -135,8 +135,8 @@ func TestALoopAfterAStoreHung(t *testing.T) {
 	})
 }
 
-// While the store hangs, nothing but the one read waits that finds out whether that is over: no
-// commit does. The first commit after it is made at once.
+// While the store hangs, only the read that finds out whether that is over waits, and no commit
+// does. The first commit after it is made at once.
 func TestNoCommitWaitsWithARead(t *testing.T) {
 	for _, commitsFailed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestNoCommitWaitsWithARead(t *testing.T) {
 }
 
 // While commits alone hang, one at a time finds out whether that is over, however many come. Reads
-// go on.
+// continue.
 func TestCommitsThatHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, l := newMoody(t)

@@ -412,8 +412,8 @@ func TestAnItemsOwnPartIsNotTheVectors(t *testing.T) {
 	}
 }
 
-// Silence about a request with a vector is the worst outcome for every process: for one that counts
-// it and for one that reads it later, whatever Config.Reward makes of outcomes.
+// Silence about a request with a vector is the worst outcome, whatever Config.Reward makes of
+// outcomes: for the process that counts it, and for another process, which reads it later.
 func TestSilenceAboutAVector(t *testing.T) {
 	for name, reward := range map[string]func(strategy.Outcome) float64{
 		"values": nil, "all is well": func(strategy.Outcome) float64 { return 1 },
