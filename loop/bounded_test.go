@@ -153,6 +153,47 @@ func TestAnEmbedderWhoseServiceFails(t *testing.T) {
 	}
 }
 
+// While the service fails that a chooser or a brief of the host's calls, the model answers without
+// what they give. An error of any other kind is the caller's.
+func TestAFunctionWhoseServiceFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		config func(err error) loop.Config
+		left   string
+	}{
+		"a chooser": {func(err error) loop.Config {
+			return loop.Config{Arms: twoArms, Choosing: loop.Choosing{
+				Choose: func(context.Context, *strategy.Learner) (loop.Chooser, error) {
+					return refusing{err}, nil
+				}}}
+		}, "arm"},
+		"a brief": {func(err error) loop.Config {
+			brief := func(context.Context, loop.Event, []loop.Note) (string, error) { return "", err }
+			return loop.Config{Arms: []loop.Arm{{ID: "a", Brief: brief}}}
+		}, "notes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := c.config(fmt.Errorf("call: %w", llm.Unreachable))
+			cfg.Lessons.Notes = []loop.Note{{ID: "n", Topic: full, Text: "Room 3 has the disk of db-1."}}
+			w := newWorld(t, cfg)
+			answer := w.answer(loop.Event{Text: full})
+			assert.Equal(t, "Look at the logs.", answer.Text)
+			assert.Contains(t, answer.Plan.LeftOut, loop.LeftOut{What: c.left, Why: "failure"})
+
+			other := c.config(errors.New("a fault of the host's"))
+			other.Lessons = cfg.Lessons
+			_, err := newWorld(t, other).Answer(ctx, loop.Event{Text: full})
+			assert.ErrorContains(t, err, "a fault of the host's")
+		})
+	}
+}
+
+// A refusing chooser has an error in place of a choice.
+type refusing struct{ err error }
+
+func (r refusing) Select(context.Context, strategy.Query) (strategy.Choice, error) {
+	return strategy.Choice{}, r.err
+}
+
 // A function of the host's that does not heed its context is given up. While too many calls of it
 // have not returned, it is not called.
 func TestAFunctionThatNeverReturns(t *testing.T) {

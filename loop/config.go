@@ -110,18 +110,19 @@ type Choosing struct {
 	//		return best.New(ctx, best.Config{Learner: l})
 	//	}
 	//
-	// It is called by [New], and for each tenant. nil: the learner draws. The
-	// context of a Chooser ends with Budget.Time. Then Tuning.Strategy.Default answers, or Model, and
-	// Plan.LeftOut has the arm. A Chooser that returns later is ignored. While 64 such calls have not
-	// returned, it is not called. The same limit holds for Similarity and [Arm].Brief.
+	// It is called by [New], and for each tenant. nil: the learner draws. The context of a Chooser
+	// ends with Budget.Time. Then, and if its error has an llm.Failure of a provider,
+	// Tuning.Strategy.Default answers, or Model, and Plan.LeftOut has the arm. A Chooser that returns
+	// later is ignored. While 64 such calls have not returned, it is not called. The same limit holds
+	// for Similarity and [Arm].Brief.
 	Choose func(context.Context, *strategy.Learner) (Chooser, error)
 	// ByText has the arm of an event without an Item chosen by what its text is like: the item is the
 	// text's cell, which [Agent.Sweep] makes of the events that come. Texts are compared by
 	// Tuning.Similarity if that is a [heed.Embedder], and else by their form: see package
 	// partition. An embedder that takes more than half of Budget.Time is given up: then the arm is
-	// chosen without a cell, and Plan.LeftOut has the item. So it is if the embedder's error has an
-	// llm.Failure of a provider, such as llm.Unreachable, which the observer receives. Any other
-	// error of the embedder is one of Answer and Prepare. Set it if requests differ in what they are
+	// chosen without a cell, and Plan.LeftOut has the item. The same holds if it returns an
+	// llm.Failure of a provider, such as llm.Unreachable, which the observer receives. Answer and
+	// Prepare return any other error of the embedder. Set it if requests differ in what they are
 	// about, and have no Item. The default is false.
 	ByText bool
 	// ArmsIgnoreSilence stops silence from counting as approval of an arm. Set it if outcomes arrive
@@ -211,7 +212,7 @@ type Arm struct {
 	// Tools are the names of the tools that may be used, for the framework. nil does not limit tools.
 	Tools []string
 	// Brief writes the notes that fit into the prompt. nil lists them. An arm without notes returns
-	// "".
+	// "". If the error has an llm.Failure of a provider, the event is answered without notes.
 	Brief func(ctx context.Context, e Event, notes []Note) (string, error) `json:"-"`
 	// ForNotes means that the arm is about notes alone. If all arms are, one is chosen only for an
 	// event that a note fits. The default is false.
