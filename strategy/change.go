@@ -90,7 +90,7 @@ type latest struct {
 // add keeps an outcome. Silence is left out, because it comes in bursts, at sweeps. The caller
 // holds the lock of the segment.
 func (l *latest) add(o *evidence.Observation, item string, arm, arms int) {
-	if o.Weight <= 0 || o.Channel == silenceChannel {
+	if o.Channel == silenceChannel {
 		return
 	}
 	if l.untested == nil {
@@ -466,7 +466,7 @@ func (l *Learner) restart(
 		}
 		e := LearnerEvent{Type: restarted, Item: c.item, At: now, Reason: reason}
 		done, err := l.forget(ctx, s, b, job, e, "heed", ".restart")
-		if err != nil || !done {
+		if !done {
 			return err
 		}
 		job.Reset = nil

@@ -361,6 +361,22 @@ func TestFindSession(t *testing.T) {
 		}
 		assert.Equal(t, want, ids, at)
 	}
+	// The newest choices may be several of one item.
+	c.Advance(time.Hour)
+	var last []strategy.ChoiceID
+	for _, arm := range []strategy.ArmID{"a", "b", "c"} {
+		made := choose(t, l, strategy.Query{Session: "u", Item: "i", Arms: []strategy.ArmID{arm}})
+		if arm == "a" {
+			last = []strategy.ChoiceID{choose(t, l, strategy.Query{Session: "u", Item: "j"}).ID}
+		}
+		if c.Advance(time.Minute); arm == "c" {
+			last = append(last, made.ID)
+		}
+	}
+	found, err := l.FindSession(ctx, "u", time.Time{})
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	assert.ElementsMatch(t, last, []strategy.ChoiceID{found[0].Choice.ID, found[1].Choice.ID})
 	cfg.Name = "other"
 	for _, none := range []func() ([]strategy.ChoiceRecord, error){
 		func() ([]strategy.ChoiceRecord, error) { return l.FindSession(ctx, "", c.Now()) },

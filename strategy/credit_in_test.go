@@ -171,6 +171,43 @@ func TestCreditsAreWhatCountsForTheArm(t *testing.T) {
 	}
 }
 
+// Evidence that is taken back is gone for all items of the segment at once, and what a vector
+// explains follows from the credits of answers as it does from outcomes.
+func TestCreditsTeachTheSegment(t *testing.T) {
+	h := newHost(t, strategy.Config{Arms: plain("a", "b")})
+	x := []float32{3, 4}
+	other := strategy.Query{Item: "other"}
+	for n := range 6 {
+		event := fmt.Sprint(n)
+		h.answer(event, strategy.Query{Item: "i", Vector: x, Arms: []strategy.ArmID{"a"}})
+		require.NoError(t, h.change(event, says(answer.Statement{By: event, Value: 1, At: start})))
+	}
+	assert.Greater(t, means(t, h.Learner, other)[0], 0.6)
+	assert.Greater(t, linearOf(t, newLearner(t, h.Config()), x)[0], 0.55)
+	for n := range 6 {
+		event := fmt.Sprint(n)
+		require.NoError(t, h.change(event, says(answer.Statement{By: event, At: start.Add(1)})))
+	}
+	for _, l := range []*strategy.Learner{h.Learner, newLearner(t, h.Config())} {
+		assert.InDelta(t, 0.5, means(t, l, other)[0], 1e-9)
+		assert.InDelta(t, 0.5, linearOf(t, l, x)[0], 1e-9)
+	}
+}
+
+// An answer that another program wrote may be of a segment that no learner has. Its credits stand.
+func TestACreditOfAnImpossibleSegment(t *testing.T) {
+	h := newHost(t, strategy.Config{})
+	h.answer("e", strategy.Query{Arms: []strategy.ArmID{"a"}})
+	stands := h.about(func(a *answer.Answer) {
+		c := *a.Choice
+		c.Category, c.Context = strings.Repeat("c", 600), strings.Repeat("x", 600)
+		c.Credits, c.Told = []answer.ArmCredit{{Number: 1, Value: 1, Trust: 1, Share: 1}}, 1
+		a.Choice = &c
+	})
+	assertInputError(t, stands, "Category")
+	assert.Len(t, h.read("e").Choice.Credits, 1)
+}
+
 // TestACreditIsTakenBackWithAnEntry in the audit and an event, as a revision is.
 func TestACreditIsTakenBackWithAnEntry(t *testing.T) {
 	h := newHost(t, strategy.Config{Topic: "t"})
@@ -577,6 +614,22 @@ func TestWhatAStepInBulkTakesOverIsCounted(t *testing.T) {
 		require.NoError(t, h.praiseAll(0, 128, person))
 		assert.Equal(t, 128*(5+1+n), strategy.BulkParts(h.Learner))
 	}
+}
+
+// After a commit that may have taken effect, the next step in bulk reads again what it adds to.
+func TestAFailedCommitEndsWhatAStepInBulkTakesOver(t *testing.T) {
+	st := &fragile{Store: newStore(t, (&clock{}).Now)}
+	h := newHost(t, strategy.Config{Arms: plain("a"), Store: st})
+	for i := range 128 {
+		h.answer(fmt.Sprint(i), strategy.Query{Item: fmt.Sprint("item ", i)})
+	}
+	require.NoError(t, h.praiseAll(0, 128, "ann"))
+	require.Positive(t, strategy.BulkParts(h.Learner))
+	o := strategy.Outcome{Choice: choose(t, h.Learner, strategy.Query{}), Value: 1, Confidence: 1}
+	st.before = func(context.Context, store.Batch) error { return errStore }
+	_, err := h.Observe(ctx, o)
+	require.ErrorIs(t, err, errStore)
+	assert.Zero(t, strategy.BulkParts(h.Learner))
 }
 
 // An answer whose choice can't be in any segment, or is of another learner, needs nothing.

@@ -44,6 +44,16 @@ func FindChange(alarms float64, outcomes []evidence.Observation) (at int, found 
 	return changeTest{alarms: alarms}.find(all, func(*recent) float64 { return 1 })
 }
 
+// LastOf returns the arm that shares give for a random number close to 1.
+func LastOf(l *Learner, shares []float64) ArmID {
+	var rng chance.Rand
+	for next := rng; next.Float64() < 1-8e-7; rng = next {
+	}
+	r := &remembered{}
+	l.share(&Query{Shares: shares}, &rng, r)
+	return r.made.Arm
+}
+
 // Cells returns the cells that an outcome of the choice is evidence on: the arm's, and one for each
 // of its parameters.
 func (c Choice) Cells() []evidence.Cell {

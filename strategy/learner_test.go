@@ -533,6 +533,14 @@ func TestAnEndedContextIsAnError(t *testing.T) {
 				_, err := l.Observe(done, strategy.Outcome{Choice: c, Confidence: 1})
 				return err
 			},
+			"Observe, dropped": func() error {
+				_, err := l.Observe(done, strategy.Outcome{Choice: c, Confidence: 0.1})
+				return err
+			},
+			"ObserveAll, none": func() error {
+				_, err := l.ObserveAll(done, nil, "", "")
+				return err
+			},
 			"Sweep":   func() error { return l.Sweep(done, time.Time{}) },
 			"Retract": func() error { return l.Retract(done, c, []string{""}, "", "") },
 		} {

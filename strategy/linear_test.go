@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -299,4 +300,100 @@ func TestTheNoiseOfOutcomesThatFit(t *testing.T) {
 	}
 	m.uncount(m.known["100"])
 	assert.InDelta(t, 0.01/(0.04+1), m.noise(), 1e-9)
+}
+
+// A draw deviates a little, however sure the level is.
+func TestTheLeastDeviationOfALinearLevel(t *testing.T) {
+	m := newLinear(1, []evidence.Beta{{Alpha: 1, Beta: 1}}, time.Time{}, 0)
+	m.fits[0].spread = 0
+	_, deviation, _ := m.predict(0, []float32{1}, 0)
+	assert.Equal(t, 1e-6, deviation)
+}
+
+// Instruments add all of their lead. Of more than two people, each adds twice a fair share at most,
+// and all they lose. A lead of 500 nats is beyond doubt.
+func TestTheLeadOfALinearLevel(t *testing.T) {
+	for name, test := range map[string]struct {
+		leads map[string]float64
+		want  float64
+	}{
+		"an instrument":            {map[string]float64{"ci": 300}, 300},
+		"an instrument that loses": {map[string]float64{"ci": -30}, -30},
+		"two people":               {map[string]float64{"ann": 100, "bob": -3}, 97},
+		"three people":             {map[string]float64{"ann": 100, "bob": 1, "eve": 1}, 4 + 1 + 1},
+		"people and instruments": {
+			map[string]float64{"ann": 0.3, "bob": -5, "eve": 0.1, "ci": 7, "suite": 8},
+			0.25 - 5 + 0.1 + 7 + 8,
+		},
+	} {
+		m := newLinear(1, []evidence.Beta{{Alpha: 1, Beta: 1}}, time.Time{}, 0)
+		m.instruments = []string{"ci", "suite"}
+		assert.InDelta(t, test.want, m.total(test.leads), 1e-9, name)
+		more := maps.Clone(test.leads)
+		more["ci"] += 2
+		for _, of := range [][2]map[string]float64{{test.leads, more}, {more, test.leads}} {
+			m.leads = of
+			m.compare()
+			assert.InEpsilon(t, math.Exp(test.want)/9, m.odds, 1e-9, "%s: the smaller lead", name)
+		}
+		m.mass, m.squares = 1, 0.5
+		assert.InDelta(t, 2*m.total(map[string]float64{"ci": 1}), m.total(map[string]float64{"ci": 2}), 1e-9)
+		assert.InDelta(t, 2, m.total(map[string]float64{"ci": 1}), 1e-9, "outcomes of half a weight are one each")
+	}
+	m := newLinear(1, []evidence.Beta{{Alpha: 1, Beta: 1}}, time.Time{}, 0)
+	for lead, nats := range map[float64]float64{499: 499, 501: 500, -499: -499, -501: -500} {
+		m.leads = [2]map[string]float64{{"ann": lead}, {"ann": lead}}
+		m.compare()
+		assert.InEpsilon(t, math.Exp(nats)/9, m.odds, 1e-9, "%v", lead)
+	}
+}
+
+// Vectors of fewer than ten outcomes have the variance 1, and those that are all alike hardly any.
+func TestTheVarianceOfVectors(t *testing.T) {
+	m := newLinear(2, []evidence.Beta{{Alpha: 1, Beta: 1}, {Alpha: 1, Beta: 1}}, time.Time{}, 0)
+	for n := range 12 {
+		m.add(&sample{
+			id: fmt.Sprint(n), arm: n % 2, x: []float32{0.6, 0.8}, reward: 1, weight: 0.5, tables: 0.5, linear: 0.5,
+		})
+		want := 1.
+		if n >= 9 {
+			want = 1e-3
+		}
+		assert.InDelta(t, want, m.variance(), 1e-9, "%d outcomes", n+1)
+	}
+}
+
+// A diagonal that rounding has brought to 0 has a root.
+func TestTheRootOfNothing(t *testing.T) {
+	f, root := newFit(2), make([]float64, 3)
+	f.decompose(root, 0, 0)
+	assert.InDeltaSlice(t, []float64{math.Sqrt(1e-9), 0, math.Sqrt(1e-9)}, root, 1e-15)
+	f.decompose(root, 4, 9)
+	assert.InDeltaSlice(t, []float64{2, 0, 3}, root, 1e-15)
+}
+
+// A load counts each sample by what the limits on people leave, and solves twice, because the noise
+// follows from what was solved.
+func TestALoadWeighsSamples(t *testing.T) {
+	loaded, added := newLinear(1, []evidence.Beta{{Alpha: 1, Beta: 1}}, time.Time{}, 0),
+		newLinear(1, []evidence.Beta{{Alpha: 1, Beta: 1}}, time.Time{}, 0)
+	for n := range 30 {
+		s := sample{
+			id: fmt.Sprint(n), source: fmt.Sprint("person ", n%2), x: []float32{1 - float32(n%3)},
+			reward: float64(n%3) / 2, weight: 1, tables: 0.5, linear: 0.5,
+		}
+		loaded.remember(&s)
+		half := s
+		half.weight = float64(1+n%2) / 2
+		added.add(&half)
+	}
+	assert.Zero(t, loaded.mass)
+	loaded.weigh(func(_ int, source string) float64 {
+		return map[string]float64{"person 0": 0.5, "person 1": 1}[source]
+	})
+	assert.InDelta(t, 22.5, loaded.mass, 1e-9)
+	assert.InDeltaSlice(t, added.fits[0].products, loaded.fits[0].products, 1e-9)
+	assert.InDelta(t, added.leads[0]["person 1"], loaded.leads[0]["person 1"], 1e-9)
+	added.solve(0)
+	assert.InDeltaSlice(t, added.fits[0].bold, loaded.fits[0].bold, 1e-3)
 }

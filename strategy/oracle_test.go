@@ -93,6 +93,12 @@ func mostLikelyCut(
 // A change is found at the most likely cut, if it is more likely than a false alarm.
 func TestAChangeIsAtTheMostLikelyCut(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
+	few := make([]recent, 50)
+	for i := range few {
+		few[i] = recent{item: "i", mass: 1, reward: float64(i / 25)}
+	}
+	_, found := changeTest{alarms: 1}.find(few, func(*recent) float64 { return 0.01 })
+	assert.False(t, found, "limits leave half an outcome in all")
 	changes := 0
 	for run := range 300 {
 		all := make([]recent, 2+rng.IntN(80))
@@ -246,4 +252,71 @@ func TestTheLossOfAPrediction(t *testing.T) {
 		assert.InDelta(t, loss(p, 1), loss(1-p, 0), 1e-12)
 	}
 	assert.InDelta(t, -0.3*math.Log(0.6)-0.7*math.Log(0.4), loss(0.6, 0.3), 1e-12)
+}
+
+// Rewards that differ less within an item than yes and no would are more evidence: by the ratio of
+// both variances, at most ten times. Of few outcomes the ratio is not known.
+func TestHowMuchMoreEvidenceAnOutcomeIs(t *testing.T) {
+	for name, test := range map[string]struct {
+		items                         []stratum
+		n, mean, squares, scale, want float64
+	}{
+		"twenty degrees of freedom": {[]stratum{{n: 21, reward: 10.5}}, 21, 0.5, 5.3, 1, 1},
+		"one more": {
+			[]stratum{{n: 22, reward: 11}}, 22, 0.5, 7.5, 1, 0.25 * 22 / (7.5 - 121./22 + 0.25),
+		},
+		"yes and no": {[]stratum{{n: 40, reward: 20}}, 40, 0.5, 20, 1, 1},
+		"all alike":  {[]stratum{{n: 400, reward: 200}}, 400, 0.5, 100, 1, 10},
+		"two items": {
+			[]stratum{{n: 20, reward: 4}, {n: 20, reward: 12}}, 40, 0.4, 12, 1,
+			0.24 * 39 / (12 - 16./20 - 144./20 + 0.25),
+		},
+		"weights of a half": {
+			[]stratum{{n: 15, reward: 6}}, 30, 0.4, 6, 2, 0.24 * 30 / (6 - 2*36./15 + 0.25),
+		},
+	} {
+		items := make(map[string]*stratum)
+		for i := range test.items {
+			items[fmt.Sprint(i)] = &test.items[i]
+		}
+		got := sharper(items, test.n, test.mean, test.squares, test.scale)
+		assert.InDelta(t, test.want, got, 1e-9, name)
+	}
+}
+
+// An arm is tested after each few outcomes of its own, and seldom if there are many. Silence is no
+// outcome of that kind.
+func TestWhenAnArmIsDue(t *testing.T) {
+	for every, after := range map[int]int{1: 1, 5: 5, 7: 7} {
+		s, tested := &segment{}, 0
+		for n := 1; n <= 10*every; n++ {
+			s.latest.add(&evidence.Observation{Weight: 1}, "", 0, 2)
+			s.latest.add(&evidence.Observation{Weight: 1, Channel: silenceChannel}, "", 1, 2)
+			due := s.due(changeTest{every: every}, 0)
+			if assert.Equal(t, n%after == 0, due != nil, "outcome %d, every %d", n, every); due != nil {
+				assert.Len(t, due, n)
+				tested++
+			}
+		}
+		assert.Equal(t, 10, tested)
+		assert.Nil(t, s.due(changeTest{every: 1}, 1), "there is silence alone")
+	}
+	s := &segment{}
+	s.latest.outcomes, s.latest.untested = make([]recent, 320), []int{9}
+	assert.Nil(t, s.due(changeTest{every: 1}, 0))
+	s.latest.untested[0] = 10
+	assert.Len(t, s.due(changeTest{every: 1}, 0), 320)
+}
+
+// An arm that wins each draw, or none, has a propensity half a draw from 1 and 0.
+func TestThePropensityOfACountedArm(t *testing.T) {
+	draws := []answer.Draw{
+		{Arm: "a", Belief: evidence.Belief{Level: evidence.Beta{Alpha: 1, Beta: 1}}, Bonus: 2},
+		{Arm: "b", Belief: evidence.Belief{Level: evidence.Beta{Alpha: 1, Beta: 1}}},
+	}
+	const half = 0.5 / (1 << 15)
+	assert.Equal(t, 1-half, new(Choice).count(draws, 0))
+	assert.Equal(t, half, new(Choice).count(draws, 1))
+	assert.Equal(t, 1<<15, drawsFor(64))
+	assert.Equal(t, 1<<21/65, drawsFor(65))
 }

@@ -83,10 +83,11 @@ func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
 func (l *Learner) ObserveAll(
 	ctx context.Context, outcomes []Outcome, id, ended string,
 ) ([]Disposition, error) {
-	if ended != "" && l.cfg.Unrecorded {
-		defer l.sessions.Drop(ended, 0)
+	did, err := l.observeAll(ctx, slices.Clone(outcomes), id, ended)
+	if ended != "" && l.cfg.Unrecorded && !isInputError(err) {
+		l.sessions.Drop(ended, 0)
 	}
-	return l.observeAll(ctx, slices.Clone(outcomes), id, ended)
+	return did, err
 }
 
 // ObserveIn does what [Learner.Observe] does as a part of a step, so that a host can commit its own
@@ -103,9 +104,6 @@ func (l *Learner) ObserveIn(tx *store.Tx, o Outcome) (_ *Disposition, err error)
 func (l *Learner) observeAll(
 	ctx context.Context, outcomes []Outcome, id, ended string,
 ) (_ []Disposition, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	defer because(&err, "observe")
 	now := l.cfg.Now()
 	for i := range outcomes {
@@ -264,7 +262,7 @@ func (l *Learner) batch(
 ) (b store.Batch, err error) {
 	step, read := l.stepOf(tx, l.cfg.Now()), store.Snapshot{}
 	cells := s.sourceWants(&o.Choice).Cells
-	if step.bulk == nil && o.Source+o.Channel != "" && len(cells) > 0 {
+	if step.bulk == nil && o.Source+o.Channel != "" {
 		if err := tx.Read(&read, cells, nil); err != nil {
 			return b, err
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
 )
@@ -506,4 +507,78 @@ func TestADuplicateAmongOutcomes(t *testing.T) {
 		strategy.Duplicate, strategy.Applied, strategy.Applied,
 	}, did)
 	assert.InDeltaSlice(t, means(t, newLearner(t, cfg), q), means(t, l, q), 1e-9)
+}
+
+// The records and cells of several outcomes are read together.
+func TestOutcomesAreReadTogether(t *testing.T) {
+	cfg := withFixtures(t, strategy.Config{})
+	l := newLearner(t, cfg)
+	var all []strategy.Outcome
+	for n := range 5 {
+		q := strategy.Query{Session: fmt.Sprint(n % 2), Item: fmt.Sprint(n)}
+		all = append(all, strategy.Outcome{
+			Choice: throughJSON(t, choose(t, l, q)), Value: 1, Confidence: 1, Source: "ann",
+		})
+	}
+	st := &storetest.Failing{Store: cfg.Store}
+	cfg.Store = st
+	l = newLearner(t, cfg)
+	st.Fail(0, false)
+	_, err := l.ObserveAll(ctx, all, "once", "1")
+	require.NoError(t, err)
+	assert.Equal(t, []int{1, 1}, []int{st.Calls("Read"), st.Calls("Commit")})
+}
+
+// Outcomes that are refused end no session.
+func TestRefusedOutcomesEndNoSession(t *testing.T) {
+	for _, unrecorded := range []bool{false, true} {
+		l := newLearner(t, strategy.Config{Unrecorded: unrecorded})
+		q := strategy.Query{Session: "s", Item: "i"}
+		c := choose(t, l, q)
+		_, err := l.ObserveAll(ctx, []strategy.Outcome{{Choice: c, Value: 2, Confidence: 1}}, "e", "s")
+		assertInputError(t, err, "Value")
+		assert.Equal(t, 1, l.Remembered())
+		_, err = l.ObserveAll(ctx, []strategy.Outcome{{Choice: c, Value: 1, Confidence: 1}}, "", "")
+		require.NoError(t, err)
+		assert.Equal(t, c.ID, choose(t, l, q).ID)
+		_, err = l.ObserveAll(ctx, []strategy.Outcome{{Choice: c, Confidence: 1}}, "e", "s")
+		require.NoError(t, err)
+		assert.NotEqual(t, c.ID, choose(t, l, q).ID, "others end it")
+	}
+}
+
+// The error of each method shows the method.
+func TestErrorsShowTheirMethod(t *testing.T) {
+	st := &storetest.Failing{Store: newStore(t, (&clock{}).Now)}
+	l := newLearner(t, strategy.Config{Store: st, Silence: strategy.Silence{After: 1}})
+	c := throughJSON(t, choose(t, l, strategy.Query{Session: "s", Item: "i"}))
+	credit(t, l, c, 1)
+	q, o := strategy.Query{Item: "j"}, strategy.Outcome{Choice: c, ID: "x", Value: 1, Confidence: 1}
+	for doing, call := range map[string]func() error{
+		"select: the default arm, because": func() error { _, err := l.Select(ctx, q); return err },
+		"observe":                          func() error { _, err := l.Observe(ctx, o); return err },
+		"record":                           func() error { _, err := l.Record(ctx, q, "a", 0); return err },
+		"retract":                          func() error { return l.Retract(ctx, c, []string{""}, "", "") },
+		"revise": func() error {
+			_, err := l.Revise(ctx, []string{""}, []strategy.Outcome{o}, "")
+			return err
+		},
+		"reset":         func() error { return l.Reset(ctx, strategy.Reset{Reason: "r"}) },
+		"end session":   func() error { return l.EndSession(ctx, "s") },
+		"refresh":       func() error { return l.Refresh(ctx) },
+		"beliefs":       func() error { _, err := l.Beliefs(ctx, q); return err },
+		"sweep":         func() error { return l.Sweep(ctx, time.Time{}) },
+		"find":          func() error { _, err := l.Find(ctx, "s", "i", time.Time{}); return err },
+		"find session":  func() error { _, err := l.FindSession(ctx, "s", time.Time{}); return err },
+		"distributions": func() error { _, err := distribution(l, "", ""); return err },
+		"history":       func() error { _, err := outcomes(l, q, 1); return err },
+		"open":          func() error { _, err := strategy.Open(ctx, l.Config()); return err },
+		"rebuild":       func() error { _, err := strategy.Rebuild(ctx, l.Config(), "", ""); return err },
+	} {
+		st.SetAway(true)
+		err := call()
+		require.ErrorIs(t, err, storetest.ErrFailed)
+		assert.Equal(t, "strategy: "+doing, strings.TrimRight(strings.TrimSuffix(err.Error(),
+			storetest.ErrFailed.Error()), ": "))
+	}
 }

@@ -100,6 +100,17 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
+// A configuration with a fault is not taken over by the store.
+func TestRebuildNeedsAValidConfiguration(t *testing.T) {
+	cfg := withFixtures(t, strategy.Config{})
+	newLearner(t, cfg)
+	cfg.HalfLife = time.Millisecond
+	l, err := strategy.Rebuild(ctx, cfg, "ann", "r")
+	assert.Equal(t, []string{"HalfLife"}, fields(err))
+	assert.Nil(t, l)
+	assert.Empty(t, audited(t, cfg.Store))
+}
+
 // A learner looks again as often as the half-life in force demands, which may be the stored one,
 // unless its host chose otherwise.
 func TestRefreshFollowsTheHalfLifeInForce(t *testing.T) {

@@ -99,6 +99,22 @@ func TestSharedArms(t *testing.T) {
 		"with four others, a tenant learns from its own outcomes alone")
 }
 
+// An arm that fewer than five other tenants share begins as it would without them.
+func TestAnArmThatFewShare(t *testing.T) {
+	town := newTown(t)
+	for n, tenant := range []string{"one", "two", "three", "four", "five"} {
+		town.learns(tenant, "a", 20, 1)
+		if n < 4 {
+			town.learns(tenant, "b", 20, 1)
+		}
+	}
+	got := town.start()
+	assert.Greater(t, got[0], 0.8)
+	assert.Equal(t, 0.5, got[1])
+	town.learns("five", "b", 20, 1)
+	assert.Greater(t, town.start()[1], 0.8)
+}
+
 // TestSharedFailures are where a new tenant begins, as successes are.
 func TestSharedFailures(t *testing.T) {
 	town := newTown(t)
@@ -307,10 +323,12 @@ func TestSharedArmsAreReadOnceADay(t *testing.T) {
 	require.NoError(t, l.Sweep(ctx, time.Time{}))
 	st.list.Store(&errStore)
 	require.NoError(t, l.Sweep(ctx, time.Time{}), "it has just read all")
-	town.Advance(23 * time.Hour)
+	town.Advance(24*time.Hour - 1)
 	require.NoError(t, l.Sweep(ctx, time.Time{}), "it reads nothing")
-	town.Advance(time.Hour)
+	town.Advance(1)
 	require.ErrorIs(t, l.Sweep(ctx, time.Time{}), errStore)
+	town.Advance(-24*time.Hour - 1)
+	require.ErrorIs(t, l.Sweep(ctx, time.Time{}), errStore, "the clock was put back")
 }
 
 // A row is written again after a day, so that it does not expire, and when the clock was put back.

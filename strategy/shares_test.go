@@ -61,6 +61,14 @@ func TestSharesThatAreNone(t *testing.T) {
 	}
 }
 
+// Shares may be rounded, so that they leave a little of 1. The last arm with a share gets it.
+func TestSharesThatLeaveALittle(t *testing.T) {
+	for _, shares := range [][]float64{{0.5, 0.5 - 9e-7, 0}, {0, 1 - 9e-7, 0}} {
+		l, _ := sharing(t, nil)
+		assert.Equal(t, strategy.ArmID("b"), strategy.LastOf(l, shares))
+	}
+}
+
 // The belief follows Config.Reward, and the record has value, cost, latency and tokens.
 func TestARewardIsLearnedAndTheValueKept(t *testing.T) {
 	l, _ := sharing(t, func(o strategy.Outcome) float64 { return o.Value - o.Cost })

@@ -87,6 +87,35 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
+// An outcome has the segment listed again only if its confidence moves the scale of the weights far,
+// on which the values of parameters were learned.
+func TestOutcomesThatHaveTheSegmentReadAgain(t *testing.T) {
+	for _, test := range []struct {
+		arms       []strategy.Arm
+		confidence float64
+		lists      int
+	}{{parametered, 1, 0}, {parametered, 0.3, 1}, {plain("a"), 0.3, 0}} {
+		c := &clock{}
+		st := &storetest.Failing{Store: newStore(t, c.Now)}
+		l := newLearner(t, strategy.Config{
+			Now: c.Now, Store: st, Arms: test.arms, Pooling: strategy.Alone{},
+		})
+		q := strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}}
+		for range 2 { // the second has the scale of the first
+			credit(t, l, choose(t, l, q), 1)
+			require.NoError(t, l.Refresh(ctx))
+		}
+		st.Fail(0, false)
+		for range 6 {
+			_, err := l.Observe(ctx, strategy.Outcome{
+				Choice: choose(t, l, q), Value: 1, Confidence: test.confidence,
+			})
+			require.NoError(t, err)
+		}
+		assert.Equal(t, test.lists, min(st.Calls("List"), 1), "%v", test)
+	}
+}
+
 // All outcomes of a consumed event and the end of its session are one read and one commit.
 func TestAnEventIsOneCommit(t *testing.T) {
 	c := &clock{}

@@ -387,6 +387,26 @@ func TestVectorsWithAClockThatJumps(t *testing.T) {
 	}
 }
 
+// Outcomes from before the reset of an item teach nothing, also if the item has others since that
+// have no vector.
+func TestVectorsFromBeforeAReset(t *testing.T) {
+	cfg, x := withFixtures(t, strategy.Config{Arms: plain("a", "b")}), []float32{1, 2}
+	l := newLearner(t, cfg)
+	try(t, l, strategy.Query{}, "a", 1)
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Reason: "of all items"}))
+	for range 5 {
+		try(t, l, strategy.Query{Item: "i", Vector: x}, "a", 1)
+		try(t, l, strategy.Query{Item: "j", Vector: x}, "b", 1)
+	}
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Item: "i", Reason: "another model"}))
+	for range 5 {
+		try(t, l, strategy.Query{Item: "i"}, "a", 1)
+	}
+	of := linearOf(t, newLearner(t, cfg), x)
+	assert.InDelta(t, 0.5, of[0], 1e-9)
+	assert.Greater(t, of[2], 0.6, "the other item was not reset")
+}
+
 // A number that is not finite would spread to all sums, so a record that has one has no vector.
 func TestAStoredVectorMustBeFinite(t *testing.T) {
 	x := []float32{1, -0.5}
