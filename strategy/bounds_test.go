@@ -40,7 +40,7 @@ func TestBoundsOfAConfiguration(t *testing.T) {
 	}
 	text := func(n int) string { return strings.Repeat("n", n) }
 	for _, test := range []struct {
-		field string // of the fault; empty: there is none
+		field string // of the fault, and empty without one
 		cfg   cfg
 	}{
 		{"", cfg{Name: text(evidence.MaxText - 64)}}, {"Name", cfg{Name: text(evidence.MaxText - 63)}},
@@ -110,7 +110,7 @@ func TestBoundsOfAnOutcome(t *testing.T) {
 	choice := choose(t, l, strategy.Query{Item: "i"})
 	type outcome = strategy.Outcome
 	for n, test := range []struct {
-		field string // of the fault; empty: there is none
+		field string // of the fault, and empty without one
 		o     outcome
 	}{
 		{"", outcome{Value: -1}}, {"Value", outcome{Value: below(-1)}},
@@ -157,7 +157,7 @@ func TestBoundsOfAQuery(t *testing.T) {
 		return x
 	}
 	for _, test := range []struct {
-		field string // of the fault; empty: there is none
+		field string // of the fault, and empty without one
 		q     query
 	}{
 		{"", query{Vector: vector(1 << 16)}}, {"Vector", query{Vector: vector(1<<16 + 1)}},

@@ -364,7 +364,7 @@ func TestTheVarianceOfVectors(t *testing.T) {
 }
 
 // A diagonal that rounding has brought to 0 has a root.
-func TestTheRootOfNothing(t *testing.T) {
+func TestTheRootOfZero(t *testing.T) {
 	f, root := newFit(2), make([]float64, 3)
 	f.decompose(root, 0, 0)
 	assert.InDeltaSlice(t, []float64{math.Sqrt(1e-9), 0, math.Sqrt(1e-9)}, root, 1e-15)

@@ -308,7 +308,7 @@ func TestWhenAnArmIsDue(t *testing.T) {
 	assert.Len(t, s.due(changeTest{every: 1}, 0), 320)
 }
 
-// An arm that wins each draw, or none, has a propensity half a draw from 1 and 0.
+// An arm that wins each draw, or loses each, has a propensity half a draw from 1 and 0.
 func TestThePropensityOfACountedArm(t *testing.T) {
 	draws := []answer.Draw{
 		{Arm: "a", Belief: evidence.Belief{Level: evidence.Beta{Alpha: 1, Beta: 1}}, Bonus: 2},

@@ -170,7 +170,7 @@ func TestAResetWithoutItsStore(t *testing.T) {
 	err := l.Reset(ctx, strategy.Reset{Item: "i", Reason: "r"})
 	require.ErrorIs(t, err, errStore)
 	require.NotErrorIs(t, err, heed.ErrNotFound)
-	assert.Empty(t, audited(t, st), "nothing was begun")
+	assert.Empty(t, audited(t, st), "no part of it was begun")
 }
 
 // A choice knows how often its segment was reset, and its item if it has one.

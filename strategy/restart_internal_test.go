@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/memstore"
 )
 
-// A change restarts nothing if the store has fewer than half of the outcomes that show it.
+// A change restarts no cell if the store has fewer than half of the outcomes that show it.
 func TestARestartNeedsHalfOfTheOutcomes(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	st, err := memstore.New(memstore.Config{Now: func() time.Time { return now }})

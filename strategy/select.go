@@ -194,7 +194,7 @@ func (l *Learner) notifySelected(ctx context.Context, c *answer.Choice) {
 }
 
 // remembered returns the choice that this process remembers of a session, if it does, and whether
-// that is still good. Without a session nothing is remembered.
+// that is still good. It remembers no choice without a session.
 func (l *Learner) remembered(q *Query, now time.Time, own *ownChoice) (*remembered, bool) {
 	r := l.sessions.Get(q.Session, q.name())
 	return r, r != nil && l.fresh(r, q, own, now)

@@ -387,7 +387,7 @@ func TestVectorsWithAClockThatJumps(t *testing.T) {
 	}
 }
 
-// Outcomes from before the reset of an item teach nothing, also if the item has others since that
+// Outcomes from before the reset of an item do not count, also if the item has others since that
 // have no vector.
 func TestVectorsFromBeforeAReset(t *testing.T) {
 	cfg, x := withFixtures(t, strategy.Config{Arms: plain("a", "b")}), []float32{1, 2}
