@@ -31,7 +31,9 @@ func TestBoundsOfAConfiguration(t *testing.T) {
 			Name: "n", Values: []string{strings.Repeat("v", n)},
 		}}})
 	}
-	prior := func(alpha, beta float64) cfg { return cfg{Prior: evidence.Beta{Alpha: alpha, Beta: beta}} }
+	prior := func(alpha, beta float64) cfg {
+		return cfg{Prior: evidence.Beta{Alpha: alpha, Beta: beta}}
+	}
 	many := func(n int) (c cfg) {
 		for i := range n {
 			c.Arms = append(c.Arms, strategy.Arm{ID: strategy.ArmID(fmt.Sprint(i))})
@@ -44,7 +46,8 @@ func TestBoundsOfAConfiguration(t *testing.T) {
 		cfg   cfg
 	}{
 		{"", cfg{Name: text(evidence.MaxText - 64)}}, {"Name", cfg{Name: text(evidence.MaxText - 63)}},
-		{"", cfg{Answers: text(evidence.MaxText)}}, {"Answers", cfg{Answers: text(evidence.MaxText + 1)}},
+		{"", cfg{Answers: text(evidence.MaxText)}},
+		{"Answers", cfg{Answers: text(evidence.MaxText + 1)}},
 		{"", cfg{Topic: text(evidence.MaxText)}}, {"Topic", cfg{Topic: text(evidence.MaxText + 1)}},
 		{"", prior(1e-3, 1e-3)}, {"", prior(1e6, 1e6)},
 		{"Prior", prior(below(1e-3), 1)}, {"Prior", prior(1, below(1e-3))},
@@ -226,7 +229,8 @@ func TestAChoiceHoldsAsFarAsClocksDiffer(t *testing.T) {
 // The record of a session's choice is read again after Config.Refresh, however the clock moved.
 func TestARememberedChoiceIsCheckedAfterRefresh(t *testing.T) {
 	for moved, checked := range map[time.Duration]bool{
-		5*time.Minute - 1: false, 5 * time.Minute: true, -5*time.Minute + 1: false, -5 * time.Minute: true,
+		5*time.Minute - 1: false, 5 * time.Minute: true,
+		-5*time.Minute + 1: false, -5 * time.Minute: true,
 	} {
 		cfg, c := recording(t, strategy.Config{Refresh: 5 * time.Minute})
 		c.Advance(time.Hour)

@@ -337,8 +337,7 @@ func TestTheLeadOfALinearLevel(t *testing.T) {
 			assert.InEpsilon(t, math.Exp(test.want)/9, m.odds, 1e-9, "%s: the smaller lead", name)
 		}
 		m.mass, m.squares = 1, 0.5
-		assert.InDelta(t, 2*m.total(map[string]float64{"ci": 1}), m.total(map[string]float64{"ci": 2}), 1e-9)
-		assert.InDelta(t, 2, m.total(map[string]float64{"ci": 1}), 1e-9, "outcomes of half a weight are one each")
+		assert.InDelta(t, 2, m.total(map[string]float64{"ci": 1}), 1e-9, "of half a weight each")
 	}
 	m := newLinear(1, []evidence.Beta{{Alpha: 1, Beta: 1}}, time.Time{}, 0)
 	for lead, nats := range map[float64]float64{499: 499, 501: 500, -499: -499, -501: -500} {
@@ -353,7 +352,8 @@ func TestTheVarianceOfVectors(t *testing.T) {
 	m := newLinear(2, []evidence.Beta{{Alpha: 1, Beta: 1}, {Alpha: 1, Beta: 1}}, time.Time{}, 0)
 	for n := range 12 {
 		m.add(&sample{
-			id: fmt.Sprint(n), arm: n % 2, x: []float32{0.6, 0.8}, reward: 1, weight: 0.5, tables: 0.5, linear: 0.5,
+			id: fmt.Sprint(n), arm: n % 2, x: []float32{0.6, 0.8}, reward: 1, weight: 0.5,
+			tables: 0.5, linear: 0.5,
 		})
 		want := 1.
 		if n >= 9 {

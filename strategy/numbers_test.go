@@ -192,7 +192,9 @@ func (n numbers) ofVectors() {
 					n.add(math.Round(deviation*1e6)/1e6, "%s, deviations", name) // it has a float32
 				}
 			}
-			for _, value := range []float64{m.odds, m.weight(), m.noise(), m.variance(), m.scale(), m.mass} {
+			for _, value := range []float64{
+				m.odds, m.weight(), m.noise(), m.variance(), m.scale(), m.mass,
+			} {
 				n.add(value, "%s", name)
 			}
 		}
@@ -201,8 +203,9 @@ func (n numbers) ofVectors() {
 			x := direction([]float32{float32(rng.NormFloat64()), float32(rng.NormFloat64()) / 2, 0.5})
 			s := &sample{
 				id: fmt.Sprint(i), source: []string{"ann", "bob", "ci", "eve", "kim"}[rng.IntN(5)],
-				at: now.Add(time.Duration(i-78) * time.Hour), arm: i % 2, x: x, weight: 0.4 + 0.6*rng.Float64(),
-				reward: min(max(0.5+float64(x[0])/2+0.1*rng.NormFloat64(), 0), 1), above: 0.02 * float64(i%3),
+				at: now.Add(time.Duration(i-78) * time.Hour), arm: i % 2, x: x,
+				weight: 0.4 + 0.6*rng.Float64(), above: 0.02 * float64(i%3),
+				reward: min(max(0.5+float64(x[0])/2+0.1*rng.NormFloat64(), 0), 1),
 				tables: 0.5, common: 0.1 * rng.Float64(), linear: 0.5 + float64(x[0])/3,
 			}
 			if s.source == "kim" {

@@ -555,10 +555,16 @@ func TestErrorsShowTheirMethod(t *testing.T) {
 	credit(t, l, c, 1)
 	q, o := strategy.Query{Item: "j"}, strategy.Outcome{Choice: c, ID: "x", Value: 1, Confidence: 1}
 	for doing, call := range map[string]func() error{
-		"select: the default arm, because": func() error { _, err := l.Select(ctx, q); return err },
-		"observe":                          func() error { _, err := l.Observe(ctx, o); return err },
-		"record":                           func() error { _, err := l.Record(ctx, q, "a", 0); return err },
-		"retract":                          func() error { return l.Retract(ctx, c, []string{""}, "", "") },
+		"select: the default arm, because": func() error {
+			_, err := l.Select(ctx, q)
+			return err
+		},
+		"record": func() error {
+			_, err := l.Record(ctx, q, "a", 0)
+			return err
+		},
+		"observe": func() error { _, err := l.Observe(ctx, o); return err },
+		"retract": func() error { return l.Retract(ctx, c, []string{""}, "", "") },
 		"revise": func() error {
 			_, err := l.Revise(ctx, []string{""}, []strategy.Outcome{o}, "")
 			return err
@@ -573,7 +579,10 @@ func TestErrorsShowTheirMethod(t *testing.T) {
 		"distributions": func() error { _, err := distribution(l, "", ""); return err },
 		"history":       func() error { _, err := outcomes(l, q, 1); return err },
 		"open":          func() error { _, err := strategy.Open(ctx, l.Config()); return err },
-		"rebuild":       func() error { _, err := strategy.Rebuild(ctx, l.Config(), "", ""); return err },
+		"rebuild": func() error {
+			_, err := strategy.Rebuild(ctx, l.Config(), "", "")
+			return err
+		},
 	} {
 		st.SetAway(true)
 		err := call()

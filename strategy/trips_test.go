@@ -87,8 +87,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// An outcome has the segment listed again only if its confidence moves the scale of the weights far,
-// on which the values of parameters were learned.
+// An outcome has the segment listed again only if its confidence moves the scale of the weights
+// far, on which the values of parameters were learned.
 func TestOutcomesThatHaveTheSegmentReadAgain(t *testing.T) {
 	for _, test := range []struct {
 		arms       []strategy.Arm
