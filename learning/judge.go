@@ -27,9 +27,10 @@ import (
 // by default; after that a judgement counts in addition to the one before.
 //
 // Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before the
-// answer. An unknown heuristic is [heed.ErrNotFound]. If the store no longer holds the history of
-// the judgement to be replaced, Judge returns [evidence.ErrForgotten], and the old judgement counts
-// as before.
+// answer. So is a judgement after one by the same person that is as far ahead of the clock. An
+// unknown heuristic is [heed.ErrNotFound]. If the store no longer holds the history of the
+// judgement to be replaced, Judge returns [evidence.ErrForgotten], and the old judgement counts as
+// before.
 func (m *Module) Judge(ctx context.Context, j Judgement) (_ Change, err error) {
 	defer doing("judge", &err)
 	arrives, s := j.At.IsZero(), j.statement()
@@ -95,8 +96,12 @@ func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*C
 	if s.How != answers.Judged && s.How != answers.Outcome {
 		return nil, valid.Input("How", "must be a judgement or an outcome")
 	}
-	if err := cmp.Or(j.Validate(), valid.Time("At", s.At, m.cfg.Now())); err != nil {
+	now := m.cfg.Now()
+	if err := cmp.Or(j.Validate(), valid.Time("At", s.At, now)); err != nil {
 		return nil, err
+	}
+	if answers.StatedAfter(a, s, now.Add(evidence.MaxSkew)) {
+		return nil, errAhead
 	}
 	l, f := m.ledger(tx), answers.FireOf(a, s.Of)
 	if err := l.read(append(concerned(f), s.Of)...); err != nil {
@@ -130,10 +135,11 @@ func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*C
 	}, of, a, s)
 }
 
-var errBefore = &heed.InputError{
-	Field:  "At",
-	Reason: fmt.Sprintf("is more than %v before the answer was shown", evidence.MaxSkew),
-}
+var errBefore = valid.Input("At", "is more than %v before the answer was shown", evidence.MaxSkew)
+
+// errAhead refuses a statement that would be outdated by the work of a wrong clock.
+var errAhead = valid.Input("At",
+	"of what the source stated before is more than %v ahead of the clock", evidence.MaxSkew)
 
 // judge adds a statement to an answer, and counts it for its heuristic.
 func (l *ledger) judge(

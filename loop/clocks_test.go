@@ -12,8 +12,10 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
 )
 
 // wrong returns the agent of a process on the same store, whose clock is ahead.
@@ -142,6 +144,54 @@ func TestAStatementAfterTheClockWasPutBack(t *testing.T) {
 			for _, before := range []bool{false, true} {
 				assert.InDelta(t, means(0, before), means(back, before), 1e-3, "%s, %v", name, back)
 			}
+		}
+	}
+}
+
+// What a source states after a process with a clock that is ahead recorded another statement of the
+// source is refused and not dropped in silence, until the clocks are right. Others are heard.
+func TestAStatementBehindOneOfTheFuture(t *testing.T) {
+	yes, no := true, false
+	for name, state := range map[string]func(a *loop.Agent, well bool) error{
+		"react": func(a *loop.Agent, well bool) error {
+			r := loop.Reaction{Person: "ann", Value: 1}
+			if !well {
+				r.Value = -1
+			}
+			return a.React(ctx, "m", r)
+		},
+		"outcome": func(a *loop.Agent, well bool) error {
+			o := loop.Outcome{Success: &yes, Source: "ci"}
+			if !well {
+				o.Success = &no
+			}
+			return a.Outcome(ctx, "m", o)
+		},
+	} {
+		for _, ahead := range []time.Duration{4 * time.Minute, 10 * time.Minute, 24 * time.Hour} {
+			// The store is as lenient as SQLite, where each process has a clock.
+			late := func() time.Time { return start.Add(365 * 24 * time.Hour) }
+			st, err := memstore.New(memstore.Config{Now: late})
+			require.NoError(t, err)
+			w := newWorld(t, loop.Config{Arms: twoArms, Store: st})
+			wrong := w.wrong(ahead)
+			w.answer(loop.Event{ID: "m", Text: "x", Person: "ann"})
+			w.clock.Advance(time.Second)
+			require.NoError(t, state(wrong, true))
+			w.clock.Advance(time.Second)
+			err = state(w.Agent, false)
+			if ahead > evidence.MaxSkew {
+				var input *heed.InputError
+				require.ErrorAs(t, err, &input, "%s, %v", name, ahead)
+				assert.Contains(t, input.Error(), "ahead of the clock")
+				require.NoError(t, w.React(ctx, "m", loop.Reaction{Person: "bob", Value: -1}))
+				w.clock.Advance(ahead)
+				err = state(w.Agent, false)
+			}
+			require.NoError(t, err, "%s, %v", name, ahead)
+			account, err := w.Explain(ctx, "m")
+			require.NoError(t, err)
+			assert.InDelta(t, -1, account.Worth, 1e-9, "%s, %v", name, ahead)
 		}
 	}
 }

@@ -203,20 +203,16 @@ func Sweep(
 // [evidence.MaxSkew] later, the moment of the answer or of the latest statement about it. So the
 // last statement to arrive holds, although the clocks of replicas differ or a clock was set back.
 func Arrival(a *answer.Answer, now time.Time) time.Time {
-	at := a.At
+	at, latest := slices.MaxFunc([]time.Time{now, a.At}, time.Time.Compare), now.Add(evidence.MaxSkew)
 	for i := range a.Statements {
 		if s := &a.Statements[i]; s.At.After(at) {
 			at = s.At
 		}
 	}
-	switch latest := now.Add(evidence.MaxSkew); {
-	case at.Before(now):
-		return now
-	case at.After(latest):
+	if at.After(latest) {
 		return latest
-	default:
-		return at
 	}
+	return at
 }
 
 // Session finds all answers of a session. The keys below that begin with "open" find an answer only

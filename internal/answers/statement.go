@@ -3,6 +3,7 @@ package answers
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
@@ -217,6 +218,15 @@ func Replaces(s, o *answer.Statement) bool {
 	default:
 		return true
 	}
+}
+
+// StatedAfter reports whether a source stated something after a moment that a statement of it would
+// replace, if it were not later.
+func StatedAfter(a *answer.Answer, s answer.Statement, at time.Time) bool {
+	s.Named = s.By != ""
+	return slices.ContainsFunc(a.Statements, func(o answer.Statement) bool {
+		return o.At.After(at) && Replaces(&s, &o)
+	})
 }
 
 // about returns the target that counts.
