@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
+	"github.com/heedhq/heed/store"
 )
 
 // Dump writes the whole content of the store at one moment: [Store.Load] reads it, and so do stores
@@ -17,7 +18,8 @@ import (
 // the file is as private as the store.
 //
 // Commits and reads wait while Dump writes the evidence, so write to a file or to memory, not to a
-// network. Records are written after that.
+// network. Records are written after that. A record that no store would load, because it has more
+// than [store.MaxBody], is a [*heed.SizeError].
 func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 	d := dumper{ctx: ctx}
 	_, d.places = to.(dump.WithPlaces)
@@ -156,7 +158,8 @@ func (t *tally) dumped(cell id) *dump.Tally {
 // keeps places of records valid over a load.
 func (d *dumper) record(r *recordRow) error {
 	body, err := r.body.JSON()
-	if err != nil {
+	// Load checks the size as well.
+	if err = cmp.Or(err, store.CheckBody(store.Ref{Kind: r.kind, ID: r.id}, body)); err != nil {
 		return err
 	}
 	row := dump.Record{

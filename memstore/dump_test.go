@@ -141,6 +141,25 @@ func TestDumpErrors(t *testing.T) {
 }
 
 // TestLoadBrokenRows loads rows that are valid by themselves and do not fit together.
+// A value that only memory keeps, because it is too large, is an error of the dump, and not of the
+// load when the dump is needed.
+func TestDumpOfALargeValue(t *testing.T) {
+	st := &memstore.Store{}
+	require.NoError(t, st.Declare(ctx, store.Kind{Name: "note"}))
+	commit := func(body store.Body, revision uint64) {
+		_, err := st.Commit(ctx, store.Batch{Records: []store.Record{{
+			Ref: store.Ref{Kind: "note", ID: "1"}, Revision: revision, At: time.Unix(1, 0), Body: body,
+		}}})
+		require.NoError(t, err)
+	}
+	commit(store.Of(strings.Repeat("x", store.MaxBody)), 0)
+	var size *heed.SizeError
+	require.ErrorAs(t, st.Dump(ctx, io.Discard), &size)
+	assert.Contains(t, size.What, `note "1"`)
+	commit(store.Of("x"), 1)
+	require.NoError(t, st.Dump(ctx, io.Discard))
+}
+
 func TestLoadBrokenRows(t *testing.T) {
 	hash := dump.HashOfCell(cell)
 	of := dump.Row{Cell: &dump.Cell{Hash: hash, Kind: cell.Kind, Scope: cell.Scope, Item: cell.Item,

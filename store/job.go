@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -15,6 +16,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // maxStep bounds the keys that one commit of a [Job] changes. A key is a record, a key of a record,
@@ -121,18 +123,8 @@ func (j *Job) validate() error {
 			return invalid(fmt.Sprintf("Reset[%d].Kind", i), "must not be empty")
 		}
 	}
-	for field, names := range map[string][]string{"Expunge": j.Expunge, "Forget": j.Forget} {
-		for i, name := range names {
-			at := fmt.Sprintf("%s[%d]", field, i)
-			if err := evidence.CheckText(at, name); err != nil {
-				return err
-			}
-			if name == "" {
-				return invalid(at, "must not be empty")
-			}
-		}
-	}
-	return nil
+	return cmp.Or(valid.List("Expunge", j.Expunge, len(j.Expunge), evidence.MaxText),
+		valid.List("Forget", j.Forget, len(j.Forget), evidence.MaxText))
 }
 
 // addJobs checks the jobs of the step, and adds their records. It returns the ids of the records,
@@ -639,11 +631,19 @@ func (k Kind) unnamed(r Record, people []person) (unnamed, bool, error) {
 	if err == nil {
 		after, err = k.takeOut(text, r.Keys, people)
 	}
+	if err == nil && len(after.text) > max(MaxBody, len(text)) { // no store takes the pseudonyms
+		all := Kind{Caused: slices.Concat(k.Caused, k.Decided)}
+		after, err = all.takeOut(text, r.Keys, people)
+	}
 	if err != nil {
 		return unnamed{}, false, fmt.Errorf("%s: record %q: %w", k.Name, r.ID, err)
 	}
 	w := unnamed{r, 1}
-	w.Body, w.Keys, w.Place = Raw(after.text), after.keys, "" // without text: a removal
+	// Without text it is a removal. A store that keeps values may have a larger one.
+	w.Body, w.Keys, w.Place = Raw(after.text), after.keys, ""
+	if len(after.text) > MaxBody {
+		w.Body = Of(json.RawMessage(after.text))
+	}
 	for _, key := range r.Keys {
 		if !slices.Contains(after.keys, key) {
 			w.keys++

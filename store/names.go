@@ -98,7 +98,17 @@ func (e *editor) document(text []byte, paths []path) ([]byte, error) {
 	if e.changes == before {
 		return text, nil
 	}
-	return json.Marshal(after)
+	return encoded(after), nil
+}
+
+// encoded returns JSON of what was decoded. It escapes no HTML, which could make the record too
+// large.
+func encoded(value any) []byte {
+	var out bytes.Buffer
+	to := json.NewEncoder(&out)
+	to.SetEscapeHTML(false)
+	_ = to.Encode(value) // what was decoded can be encoded
+	return bytes.TrimSpace(out.Bytes())
 }
 
 // An object is a JSON object with its members in their order. A name may come twice, and both
@@ -117,9 +127,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		name, _ := json.Marshal(m.name) // what was decoded can be encoded
-		value, _ := json.Marshal(m.value)
-		out = append(append(append(out, name...), ':'), value...)
+		out = append(append(append(out, encoded(m.name)...), ':'), encoded(m.value)...)
 	}
 	return append(out, '}'), nil
 }

@@ -202,7 +202,8 @@ type Kind struct {
 	// array with its element. "" must mean the same as no name.
 	Caused []string
 	// Decided are the paths to names of those who decided something: the person's pseudonym takes
-	// the place of the name. See [Pseudonyms].
+	// the place of the name, see [Pseudonyms]. If it makes the record too large, the name is taken
+	// out.
 	Decided []string
 	// Whole removes a record that has the person's name at a path of Caused, instead of changing
 	// it. It needs such a path.

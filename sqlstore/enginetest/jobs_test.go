@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -183,6 +184,37 @@ func TestForgetIsKilled(t *testing.T) {
 				}
 				wipe(t, at.handle(t))
 			}
+		}
+	})
+}
+
+// A person is forgotten in records that are as large as a store takes.
+func TestForgetInLargeRecords(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		st, err := sqlstore.Open(ctx, at.handle(t), at.dialect)
+		require.NoError(t, err)
+		require.NoError(t, st.Declare(ctx, store.Kind{Name: "signed", Decided: []string{"by"}}))
+		for _, text := range []string{
+			`{"by":["a"` + strings.Repeat(`,"a"`, store.MaxBody/4-16) + `]}`,
+			`{"by":"a","text":"` + strings.Repeat("<", store.MaxBody-128) + `"}`,
+		} {
+			_, err := st.Commit(ctx, store.Batch{Records: []store.Record{{
+				Ref: store.Ref{Kind: "signed", ID: text[:9]}, At: time.Now(),
+				Keys: []string{store.PersonKey("a")}, Body: store.Raw([]byte(text)),
+			}}})
+			require.NoError(t, err)
+		}
+		require.NoError(t, store.Run(ctx, st, store.Job{Forget: []string{"a"}}))
+		all, err := gather(st.Find(ctx, store.Query{Kind: "signed"}))
+		require.NoError(t, err)
+		require.Len(t, all, 2)
+		for _, r := range all {
+			text, err := r.Body.JSON()
+			require.NoError(t, err)
+			assert.NotContains(t, string(text[:min(len(text), 64)]), `"a"`)
+			assert.Empty(t, slices.DeleteFunc(r.Keys, func(key string) bool {
+				return key != store.PersonKey("a")
+			}))
 		}
 	})
 }
