@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/internal/winner"
 	"github.com/heedhq/heed/store"
 )
@@ -44,10 +45,7 @@ const (
 // again at the next call. If it fails again, it pauses for a minute, and for twice as long after
 // each further failure, up to its period.
 func (s *Service) Sweep(ctx context.Context, now time.Time) error {
-	at := s.now()
-	if !now.IsZero() && now.Before(at) {
-		at = now.UTC().Truncate(time.Microsecond)
-	}
+	at := valid.Due(now, s.now()).UTC().Truncate(time.Microsecond)
 	changed := 0
 	err := errors.Join(
 		part("expire", s.expireAll(ctx, at, &changed)),

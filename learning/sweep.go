@@ -9,6 +9,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -28,10 +29,7 @@ var _ heed.Sweeper = (*Module)(nil)
 // timeouts is Sweep. It gives counted what each step has counted.
 func (m *Module) timeouts(ctx context.Context, now time.Time, counted func([]*Change)) (err error) {
 	defer doing("sweep", &err)
-	if clock := m.orNow(time.Time{}); now.IsZero() || now.After(clock) {
-		now = clock
-	}
-	now = m.orNow(now)
+	now = m.orNow(valid.Due(now, m.cfg.Now()))
 	var failures []error // of the strategy, which were reported already
 	isDue := func(a *answer.Answer) bool { return m.Steps().Due(a, now) }
 	swept, err := answers.Sweep(ctx, m.cfg.Store, m.kinds.answers, now, isDue,

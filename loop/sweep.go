@@ -8,6 +8,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -15,9 +16,7 @@ import (
 // store. It implements [heed.Sweeper]. If a part fails, Sweep goes on with the others, and returns
 // the errors, joined.
 func (a *Agent) Sweep(ctx context.Context, now time.Time) error {
-	if clock := a.cfg.Testing.Now(); now.IsZero() || now.After(clock) {
-		now = clock
-	}
+	now = valid.Due(now, a.cfg.Testing.Now())
 	return wrap("sweep", errors.Join(a.sweepParts(ctx, now), a.sweepTenants(ctx, now),
 		a.cfg.Store.Sweep(ctx, now)))
 }

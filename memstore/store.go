@@ -12,6 +12,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/stores"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -316,10 +317,7 @@ func yieldAll[T any](ctx context.Context, all []T, yield func(T, error) bool) bo
 // tenants takes some tenths of a second, and holds the lock for reading in the meantime.
 func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	s.start()
-	if clock := s.cfg.Now(); now.IsZero() || now.After(clock) {
-		now = clock
-	}
-	at := evidence.InstantOf(now)
+	at := evidence.InstantOf(valid.Due(now, s.cfg.Now()))
 	return cmp.Or(
 		store.Resume(ctx, s),
 		inSteps(ctx, s, func(held *state) []*cell { return held.expiredCells(at) },

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -14,9 +15,7 @@ import (
 // be called at any rate. It works once a day, or more often if the half-life is below 90 days. The
 // zero time, and any time after the recorder's clock, means that clock.
 func (r *Recorder) Sweep(ctx context.Context, now time.Time) error {
-	if clock := r.cfg.Now(); now.IsZero() || now.After(clock) {
-		now = clock
-	}
+	now = valid.Due(now, r.cfg.Now())
 	if !r.due(now) {
 		return nil
 	}

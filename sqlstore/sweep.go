@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -113,9 +114,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 	if err := s.learnClock(ctx); err != nil {
 		return fmt.Errorf("sqlstore: sweep: %w", err)
 	}
-	if clock := s.now(); now.IsZero() || now.After(clock) {
-		now = clock
-	}
+	now = valid.Due(now, s.now())
 	w := &sweep{change: &change{store: s}, ctx: ctx, now: evidence.InstantOf(now)}
 	var unread error
 	// Jobs come first, because they need history that the next part may drop. Ids come after the

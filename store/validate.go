@@ -147,10 +147,7 @@ func (b *Batch) validateTaking() error {
 		return nil
 	}
 	err := each("Expunge", b.Expunge, func(e *SourceOf) error {
-		if e.Source == "" {
-			return cmp.Or(e.Cell.Validate(), invalid("Source", "must not be empty"))
-		}
-		return cmp.Or(e.Cell.Validate(), evidence.CheckText("Source", e.Source))
+		return cmp.Or(e.Cell.Validate(), valid.Names(evidence.MaxText, "Source", e.Source))
 	})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -41,9 +42,7 @@ func (l *Learner) silences(c *Choice) []string {
 // has other policies, does not hold up others.
 func (l *Learner) Sweep(ctx context.Context, now time.Time) (err error) {
 	defer because(&err, "sweep")
-	if own := l.cfg.Now(); now.IsZero() || now.After(own) {
-		now = own
-	}
+	now = valid.Due(now, l.cfg.Now())
 	n, err := l.expireChoices(ctx, now)
 	l.watch.Swept(ctx, now, n)
 	err = errors.Join(err, l.reshare(ctx, now))

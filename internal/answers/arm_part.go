@@ -228,7 +228,7 @@ func WorthOf(a *answer.Answer) (value float64, channel string, known bool) {
 // ForArm returns what counts for the arm: the parts with a share. If a fallback answered, no
 // statement about its answer counts for the arm. If that was because the arm's model gave an
 // unusable answer, this failure counts. If the model was unavailable, no statement counts.
-func ForArm(a *answer.Answer) (parts []ArmPart) {
+func ForArm(a *answer.Answer) []ArmPart {
 	switch {
 	case a.Choice == nil || len(a.Undoes) > 0:
 		return nil
@@ -237,12 +237,7 @@ func ForArm(a *answer.Answer) (parts []ArmPart) {
 	case a.Reply != nil && a.Reply.Spare:
 		return []ArmPart{{Of: "failed", Channel: "error", At: a.At, Value: -1, Trust: 1, Share: 1}}
 	}
-	for _, p := range Parts(a) {
-		if p.Share > 0 {
-			parts = append(parts, p)
-		}
-	}
-	return parts
+	return slices.DeleteFunc(Parts(a), func(p ArmPart) bool { return p.Share <= 0 })
 }
 
 // Changer returns the source of the last statement that counts for the arm, or that took one back.

@@ -41,3 +41,12 @@ func HalfLife(d time.Duration) string {
 	}
 	return d.String()
 }
+
+// Due returns the moment by which a sweep decides what is due: the one that its caller gave or, if
+// that is zero or later, the clock's.
+func Due(given, clock time.Time) time.Time {
+	if given.IsZero() || given.After(clock) {
+		return clock
+	}
+	return given
+}
