@@ -199,3 +199,5 @@ func each(rows []loop.Past) iter.Seq2[loop.Past, error] {
 		}
 	}
 }
+
+func newSource(seed uint64) rand.Source { return rand.NewPCG(seed, seed) }

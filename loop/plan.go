@@ -238,7 +238,7 @@ func (a *Agent) recalled(
 		Event: *e, room: a.cfg.Budget.runes, Command: h.Command() && !frozen,
 		Degraded: &Degraded{Before: down}, kept: keptPlan{Frozen: frozen, Side: a.trial(e)},
 	}
-	if err := a.planIn(tx, &p, f); err != nil || !p.Ready {
+	if err := a.planIn(tx, &p, f); !p.Ready {
 		return p, false, err
 	}
 	done, err = a.keep(ctx, &p)
@@ -472,9 +472,7 @@ func (a *Agent) brief(ctx context.Context, tx *store.Tx, f *fitting, p *Plan) er
 		}
 		p.Arm = a.unchosen()
 	}
-	if p.Arm.System != "" {
-		p.add("arm", p.Arm.System)
-	}
+	p.add("arm", p.Arm.System)
 	return a.late(ctx, p, a.addNotes(tx.Context(), p, notes), "notes")
 }
 
@@ -573,7 +571,7 @@ func (a *Agent) addErrors(tx *store.Tx, p *Plan) error {
 		return nil
 	}
 	report, err := a.patterns.Steps().ErrorsIn(tx, errorsOf(&p.Event))
-	if err != nil || report.Unresolved == 0 {
+	if err != nil {
 		return err
 	}
 	size := patterns.SectionSize{Items: maxErrors, Chars: min(p.room, maxErrorRunes)}
