@@ -18,8 +18,8 @@ import (
 type Observer func(context.Context, Notice)
 
 // A Notice is what an [Observer] receives: one of the types below, which only heed makes. Notices
-// do not name people or quote texts, with one exception: the Err of a [Failed] or [Outage] is the
-// unchanged error, and the error of a model may quote the prompt.
+// do not name people or quote texts, with one exception: the Err of a [Failed] or [Outage] wraps
+// the unchanged error, and the error of a model may quote the prompt.
 //
 // The context of a call that is about a tenant has the tenant: see [TenantOf].
 //
@@ -121,7 +121,7 @@ type (
 	Outage struct {
 		Component string
 		At        time.Time
-		What      string // "store", "model" and its name, or "models": several, or all
+		What      string // "store"; "model", "arm" or "fallback", named; or "models": several, or all
 		Err       error  // the latest failure
 	}
 	// Restored reports that an outage ended.

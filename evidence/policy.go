@@ -11,7 +11,8 @@ import (
 )
 
 // A Policy sets how the evidence of a cell is kept. It is stored with the cell's first observation.
-// Later batches with another policy are refused until the cell is reset or rebuilt.
+// Later batches with another policy are refused until the cell is reset or rebuilt, or all of its
+// evidence was taken back.
 type Policy struct {
 	// HalfLife is the time after which evidence counts half: whole microseconds, from a minute to a
 	// hundred years. With 0, evidence never fades.

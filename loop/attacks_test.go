@@ -11,8 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -173,4 +175,27 @@ func TestAWeightDoesNotTurnTheOthersAround(t *testing.T) {
 	assert.Greater(t, w.mean("", "a"), 0.6)
 	mallory := loop.Reaction{Person: "mallory", Value: -1, Weight: 10.1}
 	assertField(t, "Weight", w.React(ctx, "e0", mallory))
+}
+
+// If several models fail, the failure names each of them, because an operator has to know which
+// provider to look at.
+func TestAFailureNamesEachModel(t *testing.T) {
+	var failure error
+	agent, err := loop.New(ctx, loop.Config{
+		Arms:      []loop.Arm{{ID: "small", Model: &mouth{err: llm.ServerError}}},
+		Fallbacks: []decision.LLM{&mouth{err: llm.RateLimited}},
+		Observer: func(_ context.Context, n heed.Notice) {
+			if failed, is := n.(heed.Failed); is {
+				failure = failed.Err
+			}
+		},
+	})
+	require.NoError(t, err)
+	answer, err := agent.Answer(ctx, loop.Event{ID: "e", Text: "The disk is full."})
+	require.NoError(t, err)
+	assert.Empty(t, answer.Text)
+	require.ErrorIs(t, failure, llm.ServerError)
+	require.ErrorIs(t, failure, llm.RateLimited)
+	assert.ErrorContains(t, failure, "arm small: ")
+	assert.ErrorContains(t, failure, "fallback 0: ")
 }

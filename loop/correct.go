@@ -45,9 +45,9 @@ const gate = "loop"
 // other people approve as a rule: see [Agent.Feedback]. Correct returns the correction with its
 // Proposal, the id of the pending proposal that it supports, or "".
 //
-// A correction is also the reviewer's complaint about the answer, like a [Reaction] of -1: it ends
-// the silence, and counts against the heuristic or the arm. Both are one commit. A later reaction
-// of the same person replaces the complaint.
+// Unless its Decision is [feedback.Approved], a correction is also the reviewer's complaint about
+// the answer, like a [Reaction] of -1: it ends the silence, and counts against the heuristic or the
+// arm. Both are one commit. A later reaction of the same person replaces the complaint.
 func (a *Agent) Correct(ctx context.Context, id string, c Correction) (feedback.Feedback, error) {
 	f, err := a.correct(ctx, id, c)
 	return f, wrap("correct", err)

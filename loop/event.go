@@ -185,9 +185,9 @@ func (o *Outcome) value() (float64, bool) {
 func (o *Outcome) validate() error {
 	switch {
 	case o.Withdraw && (o.Success != nil || o.Reward != nil || o.Cost != 0):
-		return valid.Input("Withdraw", "must not be set with Success, Reward or Cost")
+		return valid.Input("Withdraw", "must not be set with a success, a reward or a cost")
 	case !o.Withdraw && o.Success == nil && o.Reward == nil:
-		return valid.Input("Success", "must be set, or Reward, or Withdraw")
+		return valid.Input("Success", "must be set, or a reward, or the withdrawal of one")
 	case o.Reward != nil && !(*o.Reward >= -1 && *o.Reward <= 1):
 		return valid.Input("Reward", "must be in [-1, 1]")
 	case o.Errors < 0:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -104,15 +105,13 @@ func (a *Agent) model(arm Arm) chain {
 // without passes over models that are unavailable, if others are left. asked is the arm's model,
 // and spared reports whether that is unavailable for this event.
 func (c chain) without(v *availability, asked string, spared bool, now time.Time) (rest chain) {
-	for _, m := range c {
-		spared := spared
-		if m.name != asked {
-			spared, _ = v.spared(m.name, now)
+	rest = slices.DeleteFunc(slices.Clone(c), func(m member) bool {
+		if m.name == asked {
+			return spared
 		}
-		if !spared {
-			rest = append(rest, m)
-		}
-	}
+		other, _ := v.spared(m.name, now)
+		return other
+	})
 	if len(rest) == 0 {
 		return c
 	}
@@ -146,7 +145,9 @@ func (c chain) ask(
 		if got.answered() {
 			return reply, m.spare, p.end(ctx)
 		}
-		errs = append(errs, err)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", m.name, err))
+		}
 		// The caller has left, or the host's receiver failed: no other model would help.
 		if ctx.Err() != nil || p.fault(false) != nil {
 			break

@@ -130,6 +130,7 @@ func (a *Agent) planRowOf(caller string, p Plan) (planRow, error) {
 	p.Prompt, p.Degraded, p.Arm.Model, p.Arm.Brief = "", nil, nil, nil
 	r := planRow{By: caller, At: a.cfg.Testing.Now(), keptPlan: p.kept}
 	err := cmp.Or(valid.Texts(evidence.MaxText, "caller", caller),
+		valid.Names(evidence.MaxText, "Plan.Event.ID", p.Event.ID),
 		a.redact(&p.Event.Text, &p.System, &r.Ask.System, &r.Ask.Prompt))
 	r.Plan = p
 	return r, err

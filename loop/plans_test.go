@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/loop/looptest"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 )
@@ -141,4 +142,13 @@ func TestKeptPlansAreSmall(t *testing.T) {
 	}
 	assert.Less(t, inUse(), before+5<<20, "of 38 MB")
 	runtime.KeepAlive(a)
+}
+
+// A plan that Prepare did not make is refused, as Answered refuses it.
+func TestAPlanOfNoEventIsNotKept(t *testing.T) {
+	agent, _ := looptest.New(t, loop.Config{})
+	err := agent.KeepPlan(ctx, "kim", loop.Plan{})
+	var fault *heed.InputError
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "Plan.Event.ID", fault.Field)
 }

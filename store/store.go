@@ -60,7 +60,8 @@ type Store interface {
 	// evidence has no part.
 	//
 	// A Ref without an ID asks for the version of a kind, which is the Revision of the record that
-	// is read: see [Kind].Versioned. A kind that is not declared with one is a [*heed.InputError].
+	// is read: see [Kind].Versioned. A kind that is not declared with one is a [*heed.InputError],
+	// and nothing is appended then.
 	//
 	// Records are read no later than parts: if a record's revision is still current when a later
 	// Commit checks it, the parts hold all evidence that was committed together with that revision.
@@ -95,8 +96,8 @@ type Store interface {
 
 // A Batch is applied as a whole or not at all. Its parts are applied in the order of the fields.
 // Only the first batch of a call may take evidence away, by the fields from Reset to Expunge, so a
-// store need not work out what an earlier batch of the call added. A batch is immutable while a
-// store keeps it.
+// store need not work out what an earlier batch of the call added. A store copies what it keeps of
+// a batch, and what it returns of a record, except bodies, which are immutable.
 type Batch struct {
 	// ID, if it is not empty, makes the batch count once. If a batch or an observation of this ID was
 	// stored before, the batch has no effect.

@@ -124,7 +124,7 @@ func (d *diagnosis) models(s *session) error {
 			return err
 		}
 		for _, m := range down {
-			d.warning("%s can't ask the model %s, since %s: %v", show(agent), show(m.Model),
+			d.warning("%s gets no answer from its %s, since %s: %v", show(agent), show(m.Model),
 				text(m.Since), m.Failure)
 		}
 	}

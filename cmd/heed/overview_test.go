@@ -116,7 +116,7 @@ func TestAModelThatIsUnavailable(t *testing.T) {
 			now := clock.Add(after).Format(time.RFC3339)
 			return call{args: append([]string{"--db", db, "--now", now}, args...)}.run(t).out
 		}
-		const line = "support can't ask the model "
+		const line = "support gets no answer from its model, since "
 		ask(4)
 		for _, out := range []string{says(0), says(0, "doctor")} {
 			assert.Contains(t, out, line)

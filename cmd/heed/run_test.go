@@ -308,8 +308,8 @@ func TestEmptyLists(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
 	for command, what := range map[string]string{
-		"store audit --action foo --name bar": "audit entries but single statements, which " +
-			"--kind statement lists,",
+		"store audit --action foo --name bar": "audit entries other than single statements " +
+			"(--kind statement)",
 		"store audit --kind statement --name bar":                                 "audit entries",
 		"confidence --domain foo":                                                 "heuristics",
 		"patterns --state deprecated":                                             "patterns",

@@ -91,7 +91,7 @@ func (cmd *auditCommand) Run(s *session) error {
 	}
 	what := "audit entries"
 	if cmd.Kind == "" {
-		what += " but single statements, which --kind statement lists,"
+		what += " other than single statements (--kind statement)"
 	}
 	return listed(s, with, what, "audit", func(v *view.Source) ([]view.Changed, error) {
 		return paged(s, cmd.Limit, cmd.ChangeQuery, v.Changes)

@@ -42,7 +42,7 @@ func parse(place string) (p Position, err error) {
 		p.Seq, err = strconv.ParseInt(seq, 36, 64)
 	}
 	if err != nil {
-		return p, &heed.InputError{Field: "After", Reason: "must be the Place of a record"}
+		return p, &heed.InputError{Field: "After", Reason: "must be a Place of an earlier query"}
 	}
 	return p, nil
 }

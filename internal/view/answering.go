@@ -337,7 +337,7 @@ func (c *Caller) propose(ctx context.Context, in *Draft) (out Proposed, _ error)
 		Draft: feedback.Draft{Type: in.Type, Text: in.Text, Agents: []string{c.View.Name}},
 		Actor: c.Person, Reason: in.Reason,
 	})
-	out = Proposed{Proposal: p.ID, Status: string(p.Status), Conflicts: arrayOf(p.Conflicts)}
+	out = Proposed{p.ID, strings.ToLower(string(p.Status)), "", arrayOf(p.Conflicts)}
 	if p.Quorum != nil {
 		out.Missing = p.Quorum.String()
 	}
