@@ -373,3 +373,14 @@ func stages(t testing.TB, l *strategy.Learner) map[strategy.Stage]int {
 	}
 	return all
 }
+
+// linearOf returns what the linear level believes of each arm, and its weight.
+func linearOf(t testing.TB, l *strategy.Learner, x []float32) (all []float64) {
+	c := choose(t, l, strategy.Query{Vector: x, Frozen: true})
+	r := c.Record()
+	require.NotNil(t, r.Linear)
+	for _, d := range c.Record().Draws {
+		all = append(all, d.Mean, d.Deviation)
+	}
+	return append(all, r.Linear.Weight)
+}

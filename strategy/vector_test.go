@@ -117,17 +117,6 @@ func TestAVectorIsUsedAsFarAsItHelps(t *testing.T) {
 	}
 }
 
-// linearOf returns what the linear level believes of each arm, and its weight.
-func linearOf(t testing.TB, l *strategy.Learner, x []float32) (all []float64) {
-	c := choose(t, l, strategy.Query{Vector: x, Frozen: true})
-	r := c.Record()
-	require.NotNil(t, r.Linear)
-	for _, d := range c.Record().Draws {
-		all = append(all, d.Mean, d.Deviation)
-	}
-	return append(all, r.Linear.Weight)
-}
-
 // Outcomes of an arm that is no longer configured teach the linear level nothing about others.
 func TestAnArmThatIsGoneTeachesNoOther(t *testing.T) {
 	cfg := withFixtures(t, strategy.Config{Arms: plain("a", "b"), Seed: rand.NewPCG(3, 4)})
