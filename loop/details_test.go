@@ -254,7 +254,8 @@ func TestSeedsOfChoices(t *testing.T) {
 		}
 		return all
 	}
-	assert.NotEqual(t, chosen(loop.Config{}), chosen(loop.Config{}))
+	one, other := chosen(loop.Config{}), chosen(loop.Config{})
+	assert.NotEqual(t, one, other)
 	seeded := func(agent, own uint64) loop.Config {
 		cfg := loop.Config{Testing: loop.Testing{Seed: newSource(agent)}}
 		if own > 0 {
@@ -262,7 +263,8 @@ func TestSeedsOfChoices(t *testing.T) {
 		}
 		return cfg
 	}
-	assert.Equal(t, chosen(seeded(1, 0)), chosen(seeded(1, 0)))
+	one, other = chosen(seeded(1, 0)), chosen(seeded(1, 0))
+	assert.Equal(t, one, other)
 	assert.NotEqual(t, chosen(seeded(1, 0)), chosen(seeded(2, 0)))
 	assert.Equal(t, chosen(seeded(1, 3)), chosen(seeded(2, 3)))
 }
@@ -750,7 +752,8 @@ func TestSeedsOfTenants(t *testing.T) {
 		return all
 	}
 	assert.Equal(t, chosen(true, "acme"), chosen(true, "other", "acme"))
-	assert.NotEqual(t, chosen(false, "acme"), chosen(false, "acme"))
+	one, another := chosen(false, "acme"), chosen(false, "acme")
+	assert.NotEqual(t, one, another)
 }
 
 // The means of a single answer are its own.
