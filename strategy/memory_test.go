@@ -3,6 +3,7 @@ package strategy_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -67,6 +68,44 @@ func TestReceiptsOutOfOrder(t *testing.T) {
 		require.NoError(t, <-ended)
 		assert.InDeltaSlice(t, means(t, newLearner(t, cfg), other), means(t, l, other), 1e-4,
 			"silent first: %v", silentFirst)
+	}
+}
+
+// The values of parameters are as the latest receipt has them, too, whichever comes first.
+func TestReceiptsOfParametersOutOfOrder(t *testing.T) {
+	c := &clock{}
+	st := &delayed{
+		Store: newStore(t, c.Now), done: make(chan struct{}), goOn: make(chan struct{}),
+	}
+	cfg := withFixtures(t, strategy.Config{Store: st, Now: c.Now, Arms: parametered})
+	seeded := func() *strategy.Learner {
+		cfg.Seed = rand.NewPCG(1, 2)
+		return newLearner(t, cfg)
+	}
+	l := seeded()
+	var made []strategy.Choice
+	for n := 0; len(made) < 4; n++ {
+		q := strategy.Query{Key: fmt.Sprint(n), Arms: []strategy.ArmID{"a"}}
+		if one := choose(t, l, q); one.Parameter("n") == "2" {
+			made = append(made, one)
+		}
+	}
+	st.holds = true
+	ended := make(chan error)
+	go func() {
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: made[0], Value: 1, Confidence: 1})
+		ended <- err
+	}()
+	<-st.done
+	for _, one := range made[1:] {
+		credit(t, l, one, 1)
+	}
+	close(st.goOn)
+	require.NoError(t, <-ended)
+	fresh := seeded()
+	for n := range 100 {
+		q := strategy.Query{Key: fmt.Sprint("again ", n), Frozen: true}
+		assert.Equal(t, choose(t, fresh, q).Parameter("n"), choose(t, l, q).Parameter("n"))
 	}
 }
 
