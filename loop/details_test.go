@@ -16,6 +16,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/llm"
@@ -904,4 +905,162 @@ func TestReadsOfCalls(t *testing.T) {
 			return second(agent.Prepare(ctx, loop.Event{Text: "Why?"}))
 		}))
 	}
+}
+
+// Whoever changes what an arm was credited with returns the error of a store that can't show
+// whether the credit can be taken back. Then the call changes no record.
+func TestACreditThatMayBeForgotten(t *testing.T) {
+	yes := true
+	for name, call := range map[string]func(w *world) error{
+		"React": func(w *world) error {
+			return w.React(ctx, "e", loop.Reaction{Person: "ann", Value: -1})
+		},
+		"Outcome": func(w *world) error { return w.Outcome(ctx, "e", loop.Outcome{Success: &yes}) },
+		"Undo":    func(w *world) error { return w.Undo(ctx, "e", "ann") },
+		"Correct": func(w *world) error {
+			return second(w.Correct(ctx, "e", loop.Correction{Reviewer: "kim", Text: "Be brief."}))
+		},
+		"Hear": func(w *world) error {
+			return second(w.Hear(ctx, learning.Message{
+				ID: "m", Text: "Undo that.", Session: "s", Person: "ann", At: w.clock.Now(),
+			}))
+		},
+		"Prepare": func(w *world) error {
+			return second(w.Prepare(ctx, loop.Event{Text: "Undo that.", Session: "s", Person: "ann"}))
+		},
+		"Import": func(w *world) error {
+			return second(w.Import(ctx, each([]loop.Past{{
+				Event: loop.Event{ID: "e", Text: "Why?", At: start}, Text: "So.",
+				Reactions: []loop.Reaction{{Person: "bob", Value: -1}},
+			}}), "", ""))
+		},
+	} {
+		kept, err := memstore.New(memstore.Config{
+			Now: (&clock{now: start.Add(time.Minute)}).Now, Retention: store.Retention{HistoryPerCell: 2},
+		})
+		require.NoError(t, err)
+		sea := &storetest.Failing{Store: kept}
+		w := newWorld(t, loop.Config{Store: sea, RequireStore: true, Arms: []loop.Arm{{ID: "only"}}})
+		e := loop.Event{ID: "e", Text: "Why?", Session: "s", Person: "ann", Domain: "d", Item: "i"}
+		w.answer(e)
+		require.NoError(t, w.React(ctx, "e", loop.Reaction{Person: "ann", Value: 1}))
+		for n := range 4 {
+			e.ID, e.Session, e.Person = fmt.Sprint(n), "", "bob"
+			w.answer(e)
+			require.NoError(t, w.React(ctx, e.ID, loop.Reaction{Person: "ann", Value: 1}))
+		}
+		w.clock.Advance(time.Second)
+		// The store has forgotten the credit, and this process finds out.
+		require.ErrorIs(t, w.React(ctx, "e", loop.Reaction{Person: "ann", Value: 0.5}),
+			evidence.ErrForgotten, name)
+		w.clock.Advance(time.Second)
+		before := w.records()
+		failed := 0
+		storetest.FailEach(func(at int, after bool) bool {
+			if after {
+				return true
+			}
+			sea.Fail(at, after)
+			err := call(w)
+			did, history := sea.Failed(), sea.Calls("History")
+			sea.Fail(0, false)
+			if did && history > 0 && err != nil {
+				failed++
+				assert.ErrorIs(t, err, storetest.ErrFailed, name)
+				assert.Equal(t, before, w.records(), name)
+			}
+			return did && failed == 0
+		})
+		assert.Equal(t, 1, failed, name)
+	}
+}
+
+// An answer whose caller left while it was recorded was not delivered.
+func TestACallerWhoLeavesDuringTheCommit(t *testing.T) {
+	for leaves, undelivered := range map[bool]bool{false: false, true: true} {
+		st := &leftBehind{Store: new(memstore.Store)}
+		w := newWorld(t, loop.Config{Store: st})
+		left, leave := context.WithCancel(ctx)
+		if leaves {
+			st.leave = leave
+		}
+		given, err := w.Answer(left, loop.Event{ID: "e", Text: "Why?"})
+		require.NoError(t, err)
+		assert.NotEmpty(t, given.Text)
+		account, err := w.Explain(ctx, "e")
+		require.NoError(t, err)
+		assert.Equal(t, undelivered, account.Undelivered)
+		leave()
+	}
+}
+
+// A leftBehind is a store whose caller leaves after the commit of an answer.
+type leftBehind struct {
+	store.Store
+	leave func()
+}
+
+func (s *leftBehind) Commit(
+	ctx context.Context, batches ...store.Batch,
+) ([]store.Receipt, error) {
+	receipts, err := s.Store.Commit(ctx, batches...)
+	for _, b := range batches {
+		is := func(r store.Record) bool { return r.Kind == "loop.answer" }
+		if s.leave != nil && slices.ContainsFunc(b.Records, is) {
+			s.leave()
+		}
+	}
+	return receipts, err
+}
+
+// A notice about a tenant's answer has the tenant.
+func TestNoticesHaveTheirTenant(t *testing.T) {
+	tenants := make(map[string]int)
+	w := newWorld(t, loop.Config{
+		Arms: []loop.Arm{{ID: "only"}}, Observer: func(ctx context.Context, n heed.Notice) {
+			if _, is := n.(heed.Selected); is {
+				tenants[heed.TenantOf(ctx)]++
+			}
+		},
+	})
+	acme, err := w.Tenant(ctx, "acme")
+	require.NoError(t, err)
+	for _, agent := range []*loop.Agent{w.Agent, acme} {
+		require.NoError(t, second(agent.Answer(ctx, loop.Event{Text: "Why?", Session: "s"})))
+	}
+	assert.Equal(t, map[string]int{"": 1, "acme": 1}, tenants)
+}
+
+// An import of rows that are all known is no entry in the audit log.
+func TestAnImportOfKnownRows(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	rows := []loop.Past{
+		{Event: loop.Event{ID: "a", Text: "Why?", At: start}, Text: "So."},
+		{Event: loop.Event{ID: "b", Text: "Why?", At: start}, Text: "So."},
+	}
+	for n, some := range [][]loop.Past{rows[:1], rows[1:], rows, rows} {
+		done, err := w.Import(ctx, each(some), "kim", "file")
+		require.NoError(t, err)
+		assert.Equal(t, n > 1, done.Known == 2)
+		entries := 0
+		for e, err := range store.AuditEntries(ctx, w.store, store.Query{}) {
+			require.NoError(t, err)
+			if e.Action == "loop.import" {
+				entries++
+			}
+		}
+		assert.Equal(t, min(n+1, 2), entries)
+		w.clock.Advance(time.Minute)
+	}
+}
+
+// An event that is refused has no answer at all.
+func TestARefusedEventHasNoAnswer(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	for _, e := range []loop.Event{{}, {Text: "Why?", Task: strings.Repeat("t", 513)}} {
+		given, err := w.Answer(ctx, e)
+		require.Error(t, err)
+		assert.Equal(t, loop.Answer{}, given)
+	}
+	assert.Zero(t, w.model.calls())
 }
