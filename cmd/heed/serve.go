@@ -168,12 +168,19 @@ func alongside(s *session, run func(context.Context) error, do func(*session) er
 	return errors.Join(err, <-ended)
 }
 
-// tellFailure reports to the operator the failures that the server has not reported to its clients.
-// Work that was given up, at the end of the server or because a client left, is no failure.
+// tellFailure reports to the operator the failures that the server has not reported to its clients,
+// and outages. Work that was given up, at the end of the server or because a client left, is no
+// failure.
 func tellFailure(ctx context.Context, n heed.Notice) {
-	failed, ok := n.(heed.Failed)
-	if ok && ctx.Err() == nil && !errors.Is(failed.Err, context.Canceled) {
-		warn("%s: %s: %w", failed.Component, failed.What, failed.Err)
+	switch n := n.(type) {
+	case heed.Failed:
+		if ctx.Err() == nil && !errors.Is(n.Err, context.Canceled) {
+			warn("%s: %s: %w", n.Component, n.What, n.Err)
+		}
+	case heed.Outage:
+		warn("%s: an outage begins: %s: %w", n.Component, n.What, n.Err)
+	case heed.Restored:
+		warn("%s: the outage is over: %s", n.Component, n.What)
 	}
 }
 
@@ -233,15 +240,13 @@ func (l *listening) pages(s *session, of *view.Source, cfg web.Config, what stri
 
 // stopServer stops a server gracefully. cancel cancels its requests.
 func stopServer(server *http.Server, cancel func()) error {
-	late := time.AfterFunc(stopTime, cancel)
-	defer late.Stop()
+	defer time.AfterFunc(stopTime, cancel).Stop()
 	ctx, stop := context.WithTimeout(context.Background(), stopTime+lastTime)
 	defer stop()
-	err := server.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close() // the clients that still wait have had their time
+	if err := server.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		return err
 	}
-	return err
+	return server.Close() // the clients that still wait have had their time
 }
 
 var goodURL = regexp.MustCompile(`^https://[A-Za-z0-9.:\[\]-]+$`)
@@ -272,13 +277,8 @@ func (l *listening) check() error {
 
 // door returns who may come in at an address.
 func (l *listening) door(at net.Addr, what string) (*door, error) {
-	host, port, err := net.SplitHostPort(l.Listen)
-	if err != nil {
-		return nil, err
-	}
-	if tcp, ok := at.(*net.TCPAddr); ok {
-		port = fmt.Sprint(tcp.Port)
-	}
+	host, _, _ := net.SplitHostPort(l.Listen) // check has refused what can't be split
+	_, port, _ := net.SplitHostPort(at.String())
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}

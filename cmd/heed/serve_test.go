@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/servertest"
 	"github.com/heedhq/heed/learning"
@@ -316,9 +318,6 @@ func TestWhereItServes(t *testing.T) {
 			assert.False(t, d.Entrants[0].program)
 		}
 	}
-	d, err := (&listening{Listen: "h:80"}).door(&net.UnixAddr{}, "")
-	require.NoError(t, err)
-	assert.Equal(t, "http://h:80", d.URL)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
@@ -384,3 +383,22 @@ func TestSignIn(t *testing.T) {
 
 // The demo fills its store while one looks: arms, heuristics that rose and fell, a warning, and
 // proposals in the inbox. It leaves no file.
+
+// The operator of a server hears of an outage of the store and of its end, because answers go on
+// without it.
+func TestAnOutageIsPrinted(t *testing.T) {
+	stderr := os.Stderr
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	os.Stderr = write
+	tellFailure(ctx, heed.Outage{Component: "shop", What: "store", Err: errors.New("no connection")})
+	tellFailure(ctx, heed.Restored{Component: "shop", What: "store"})
+	tellFailure(ctx, heed.Failed{Component: "shop", What: "model", Err: errors.New("no answer")})
+	tellFailure(ctx, heed.Failed{Component: "shop", What: "model", Err: context.Canceled})
+	os.Stderr = stderr
+	require.NoError(t, write.Close())
+	said, err := io.ReadAll(read)
+	require.NoError(t, err)
+	assert.Equal(t, "heed: shop: an outage begins: store: no connection\n"+
+		"heed: shop: the outage is over: store\nheed: shop: model: no answer\n", string(said))
+}
