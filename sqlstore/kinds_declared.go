@@ -81,8 +81,10 @@ func (k *kinds) set(kind store.Kind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	kind.Limits = k.limitsOf(kind)
-	k.known[kind.Name] = &keptKind{Kind: kind}
-	k.of = nil // they are kept otherwise now
+	// Each agent of a tenant declares again. What does not change keeps its counts.
+	if known := k.known[kind.Name]; known == nil || !reflect.DeepEqual(known.Kind, kind) {
+		k.known[kind.Name], k.of = &keptKind{Kind: kind}, nil // and of tenants
+	}
 }
 
 var (

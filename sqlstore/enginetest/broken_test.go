@@ -78,3 +78,39 @@ func TestALimitHoldsForACommitMadeAgain(t *testing.T) {
 		&all))
 	assert.LessOrEqual(t, all, 400+15)
 }
+
+// A kind that is declared again as it was, as each agent of a tenant does, is not counted again. If
+// another declaration changes its limit, that holds at once.
+func TestADeclarationThatChangesNothing(t *testing.T) {
+	h, handle := hookedAt(t, sqliteFile(t, "sqlite"))
+	defer func() { assert.NoError(t, handle.Close()) }()
+	st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite)
+	require.NoError(t, err)
+	counts, n := 0, 0
+	h.set(func(s string) error {
+		if strings.HasPrefix(s, "SELECT count(*) FROM heed_record") {
+			counts++
+		}
+		return nil
+	})
+	step := func(most int) {
+		require.NoError(t, st.Declare(ctx, store.Kind{Name: "note", Limits: store.Limits{Most: most}}))
+		for _, kind := range []string{"note", store.KindIn("note", "acme")} {
+			n++
+			_, err := st.Commit(ctx, store.Batch{Records: []store.Record{{
+				Ref: store.Ref{Kind: kind, ID: fmt.Sprint(n)}, At: time.Now(), Body: store.Of(n),
+			}}})
+			require.NoError(t, err)
+		}
+	}
+	for range 20 {
+		step(1000)
+	}
+	assert.Equal(t, 2, counts, "each kind once")
+	step(5)
+	assert.Equal(t, 4, counts)
+	h.set(nil)
+	all, err := gather(st.Find(ctx, store.Query{Kind: "note"}))
+	require.NoError(t, err)
+	assert.Len(t, all, 5)
+}

@@ -52,18 +52,26 @@ type hookedConn struct {
 
 func (c *hookedConn) ExecContext(ctx context.Context, query string,
 	args []driver.NamedValue) (driver.Result, error) {
+	to, ok := c.Conn.(driver.ExecerContext)
+	if !ok {
+		return nil, driver.ErrSkip // ncruces has no such shortcut: the statement is prepared
+	}
 	if err := c.of.statement(query); err != nil {
 		return nil, err
 	}
-	return c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
+	return to.ExecContext(ctx, query, args)
 }
 
 func (c *hookedConn) QueryContext(ctx context.Context, query string,
 	args []driver.NamedValue) (driver.Rows, error) {
+	to, ok := c.Conn.(driver.QueryerContext)
+	if !ok {
+		return nil, driver.ErrSkip
+	}
 	if err := c.of.statement(query); err != nil {
 		return nil, err
 	}
-	rows, err := c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+	rows, err := to.QueryContext(ctx, query, args)
 	return c.of.counted(rows), err
 }
 

@@ -43,6 +43,7 @@ func on(text string, failure error) func(string) error {
 // onHooked runs a test with each driver that can be hooked.
 func onHooked(t *testing.T, test func(*testing.T, place)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, madeFile(t)) })
+	t.Run("ncruces", func(t *testing.T) { test(t, sqliteFile(t, "sqlite3")) })
 	t.Run("postgres", func(t *testing.T) { test(t, postgresSchema(t)) })
 }
 
