@@ -941,7 +941,8 @@ func TestForgetInALargeRecord(t *testing.T) {
 	raw := func(text string) store.Body { return store.Raw([]byte(text)) }
 	for name, body := range map[string]store.Body{
 		"a pseudonym": raw(`{"by":"a","text":"` + fill("x", store.MaxBody-64) + `"}`),
-		"many":        raw(`{"by":["a"` + fill(`,"a"`, store.MaxBody-64) + `]}`),
+		"many": raw(`{"by":["a"` + fill(`,"a"`, 400) + `],"text":"` +
+			fill("x", store.MaxBody-512) + `"}`),
 		"HTML":        raw(`{"by":"a","text":"` + fill("<", store.MaxBody-128) + `"}`),
 		"a value":     store.Of(map[string]string{"of": "a", "text": fill("x", store.MaxBody+64)}),
 	} {

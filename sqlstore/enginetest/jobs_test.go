@@ -195,7 +195,8 @@ func TestForgetInLargeRecords(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, st.Declare(ctx, store.Kind{Name: "signed", Decided: []string{"by"}}))
 		for _, text := range []string{
-			`{"by":["a"` + strings.Repeat(`,"a"`, store.MaxBody/4-16) + `]}`,
+			`{"by":["a"` + strings.Repeat(`,"a"`, 99) + `],"text":"` +
+				strings.Repeat("x", store.MaxBody-512) + `"}`,
 			`{"by":"a","text":"` + strings.Repeat("<", store.MaxBody-128) + `"}`,
 		} {
 			_, err := st.Commit(ctx, store.Batch{Records: []store.Record{{
