@@ -11,7 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/winner"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
@@ -279,5 +282,110 @@ func TestHowManyOutcomesARecordHas(t *testing.T) {
 		assert.Equal(t, min(n+1, 17), r.Reports)
 		assert.InDelta(t, float64(r.Reports)/2, r.Mass, 1e-9)
 		assert.InDelta(t, float64(max(n-16, 0)+n)/20-1, r.Mean, 1e-9)
+	}
+}
+
+// Beliefs that are drawn as they are have an exact propensity, however small their shapes are.
+func TestThePropensityOfSmallShapes(t *testing.T) {
+	prior := evidence.Beta{Alpha: 2e-3, Beta: 1e-3}
+	l := newLearner(t, strategy.Config{Pooling: strategy.Alone{}, Prior: prior})
+	c := choose(t, l, strategy.Query{Arms: []strategy.ArmID{"a", "b", "c"}})
+	assert.InDelta(t, 1./3, c.Propensity(), 1e-9)
+	assert.InDelta(t, 1./3, winner.ProbBest([]evidence.Beta{prior, prior, prior})[0], 1e-9)
+}
+
+// Shapes from 0.01 to 1e6, and bonuses from -1 to 1, are integrated.
+func TestWhichShapesAreIntegrated(t *testing.T) {
+	plain := evidence.Beta{Alpha: 1, Beta: 1}
+	for _, test := range []struct {
+		of    evidence.Beta
+		bonus float64
+		ok    bool
+	}{
+		{evidence.Beta{Alpha: 0.01, Beta: 1}, 0, true}, {evidence.Beta{Alpha: 1, Beta: 0.01}, 0, true},
+		{evidence.Beta{Alpha: below(0.01), Beta: 1}, 0, false},
+		{evidence.Beta{Alpha: 1, Beta: below(0.01)}, 0, false},
+		{evidence.Beta{Alpha: 1e6, Beta: 1}, 0, true}, {evidence.Beta{Alpha: 1, Beta: 1e6}, 0, true},
+		{evidence.Beta{Alpha: above(1e6), Beta: 1}, 0, false},
+		{evidence.Beta{Alpha: 1, Beta: above(1e6)}, 0, false},
+		{plain, 1, true}, {plain, -1, true}, {plain, above(1), false}, {plain, below(-1), false},
+	} {
+		_, ok := strategy.BestOf([]answer.Draw{
+			{Arm: "a", Belief: evidence.Belief{Level: plain}},
+			{Arm: "b", Belief: evidence.Belief{Level: test.of}, Bonus: test.bonus},
+		}, 0)
+		assert.Equal(t, test.ok, ok, "%+v", test)
+	}
+}
+
+// The choices of a session for an item are numbered from 0, so that each draws by itself.
+func TestChoicesOfASessionAreNumbered(t *testing.T) {
+	cfg := withFixtures(t, strategy.Config{})
+	l, q := newLearner(t, cfg), strategy.Query{Session: "s", Item: "i"}
+	for n, arm := range []strategy.ArmID{"a", "b", "c", "d"} {
+		q.Arms = []strategy.ArmID{arm}
+		if n == 2 {
+			l = newLearner(t, cfg) // it goes on in another process
+		}
+		assert.EqualValues(t, n, numberOf(t, cfg.Store, choose(t, l, q).ID))
+	}
+	require.NoError(t, l.EndSession(ctx, "s"))
+	assert.Zero(t, numberOf(t, cfg.Store, choose(t, l, q).ID))
+}
+
+// numberOf returns the number that the record of a choice has.
+func numberOf(t *testing.T, st store.Store, id strategy.ChoiceID) uint64 {
+	rows := answers.View("strategy.answer")
+	for row, err := range rows.Find(ctx, st, store.Query{}) {
+		require.NoError(t, err)
+		if row.Value.Choice.ID == id {
+			return row.Value.Choice.Number
+		}
+	}
+	t.Fatal("there is no record of the choice")
+	return 0
+}
+
+// A key draws the same for good, on any machine: the arm, its parameters, and by a vector. Who
+// changes how something is drawn changes these choices for all hosts.
+func TestDrawsStay(t *testing.T) {
+	arms := []strategy.Arm{
+		{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2", "3"}}}},
+		{ID: "b"}, {ID: "c", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}},
+	}
+	for name, test := range map[string]struct {
+		vector bool
+		cfg    strategy.Config
+		want   string
+	}{
+		"two levels": {
+			false, strategy.Config{},
+			"c2a1c2a3a1bc1bc2c1c2c1c2c2c1c1c2c2c2bba3bba2bc1a3bba1c2ba1c2ba2c2c2ba3a2bbbbbbbb",
+		},
+		"alone": {
+			false, strategy.Config{Pooling: strategy.Alone{}},
+			"c2a3bc2bbc1c1ba2ba2c2bc1a3a3c1bbba3c1bbbba1c1c1a1c1c1a1c1ba1c1ba1c1c1a2a2c1a2bc1a1c2",
+		},
+		"a bonus": {
+			false, strategy.Config{Exploration: strategy.Exploration{Bonus: 0.2}},
+			"c2a1c2a3a1bc1bc2c1ba3ba3bc1c2c1bba3a3c1ba2c1c1a3a3c2a1a1ba1c2c2a1c2c2a1a3a3c2a3ba3c1bc1a2",
+		},
+		"a vector": {
+			true, strategy.Config{},
+			"c1a2c1a3a2bc1bc1c1c2c2c1c2a3c2c2c1bc1a2a2c1c1a1c2c1a2bc1a3c1ba3c1c2a2c1c1c2a2c1bbbbbbbb",
+		},
+	} {
+		test.cfg.Arms = arms
+		l, got := newLearner(t, test.cfg), ""
+		for n := range 50 {
+			q := strategy.Query{Key: fmt.Sprint(n), Item: fmt.Sprint(n % 3)}
+			if test.vector {
+				q.Vector = []float32{float32(n%2)*2 - 1, float32(n%5) / 4}
+			}
+			c := choose(t, l, q)
+			credit(t, l, c, float64((7*n+3*len(got)+int(c.Arm[0]))%5)/2-1)
+			got += string(c.Arm) + c.Parameter("n")
+		}
+		assert.Equal(t, test.want, got, name)
 	}
 }

@@ -194,6 +194,25 @@ func TestCreditsTeachTheSegment(t *testing.T) {
 	}
 }
 
+// An answer of another learner that has no news for its arm is no failure of this one.
+func TestAnAnswerOfAnotherLearnerWithoutNews(t *testing.T) {
+	failed := 0
+	h := newHost(t, strategy.Config{})
+	h.answer("e", strategy.Query{Item: "i"})
+	h.Learner = newLearner(t, strategy.Config{
+		Store: h.Config().Store, Now: h.Config().Now, Answers: h.Config().Answers, Name: "other",
+		Observer: func(_ context.Context, n heed.Notice) {
+			if _, is := n.(heed.Failed); is {
+				failed++
+			}
+		},
+	})
+	require.NoError(t, h.about(func(*answer.Answer) {}))
+	assert.Zero(t, failed)
+	require.NoError(t, h.about(says(answer.Statement{By: "ann", Value: 1, At: start})))
+	assert.Equal(t, 1, failed)
+}
+
 // An answer that another program wrote may be of a segment that no learner has. Its credits stand.
 func TestACreditOfAnImpossibleSegment(t *testing.T) {
 	h := newHost(t, strategy.Config{})

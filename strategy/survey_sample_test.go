@@ -57,4 +57,11 @@ func TestReportsOfManyItemsReadASample(t *testing.T) {
 	}
 	_, err = itemReport(l, strategy.Query{Category: "desk", Item: "nowhere"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
+	down, cfg := &faulty{Store: st}, l.Config()
+	cfg.Store = down
+	other, err := strategy.Open(t.Context(), cfg)
+	require.NoError(t, err)
+	down.read.Store(&errStore) // the segment is listed, and the item is read
+	_, err = itemReport(other, strategy.Query{Category: "desk", Item: "nowhere"})
+	assert.ErrorIs(t, err, errStore)
 }
