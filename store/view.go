@@ -11,8 +11,9 @@ import (
 )
 
 // A View is a typed view of one kind of record: its bodies are values of type T. Packages and hosts
-// declare one View for each kind that they keep, in a package variable or a field. A View is
-// immutable after it is declared, and safe for concurrent use by multiple goroutines.
+// declare one View for each kind that they keep, in a package variable or a field, and declare its
+// Kind to the store. A step reads by In and writes by Put; Get and Find read without a step. A View
+// is immutable after it is declared, and safe for concurrent use by multiple goroutines.
 type View[T any] struct {
 	Kind
 	// Place returns where a value is kept: its id, the moment that orders it, and its keys. The
