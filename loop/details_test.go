@@ -1064,3 +1064,48 @@ func TestARefusedEventHasNoAnswer(t *testing.T) {
 	}
 	assert.Zero(t, w.model.calls())
 }
+
+// A message that took an answer back is not answered by a heuristic, and one that is to be answered
+// by the model neither.
+func TestWhatNoHeuristicAnswers(t *testing.T) {
+	h := trusted(learning.Heuristic{ID: "undo", Condition: "Undo that.", Action: "It is undone."})
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{h}}})
+	e := loop.Event{Text: "Undo that.", Session: "s", Person: "ann"}
+	given := w.answer(e)
+	assert.Equal(t, h.Action, given.Text, "there is no answer to undo")
+	w.answer(loop.Event{Text: "Why?", Session: "s", Person: "ann"})
+	w.clock.Advance(time.Second)
+	given = w.answer(e)
+	assert.NotEmpty(t, given.Plan.Undone)
+	assert.Equal(t, w.model.says, given.Text)
+	e.AskModel, e.Session, e.Person = true, "", ""
+	assert.Equal(t, w.model.says, w.answer(e).Text)
+}
+
+// Without a control group no session is drawn into a group.
+func TestWithoutControlThereAreNoGroups(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	w.sessions(5)
+	for _, r := range w.records() {
+		assert.Equal(t, answer.Side{}, answer.Side{
+			Control: r.Reply.Side.Control, Share: r.Reply.Side.Share, Group: r.Reply.Side.Group,
+		})
+	}
+}
+
+// A receiver that panics at what was held back to the end is the reason why there is no answer.
+func TestAReceiverThatPanicsAtTheEnd(t *testing.T) {
+	model := &stutterer{pieces: []string{"So be it <thin"}}
+	w := newWorld(t, loop.Config{Model: model})
+	pieces := 0
+	e := loop.Event{Text: "Why?", OnChunk: func(context.Context, string, bool) {
+		if pieces++; pieces == 2 {
+			panic("no more paper")
+		}
+	}}
+	given, err := w.Answer(ctx, e)
+	require.ErrorAs(t, err, new(*heed.PanicError))
+	assert.Equal(t, 2, pieces)
+	assert.Empty(t, given.Text)
+	require.ErrorAs(t, given.Result.Err, new(*heed.PanicError))
+}
