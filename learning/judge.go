@@ -27,10 +27,10 @@ import (
 // by default; after that a judgement counts in addition to the one before.
 //
 // Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before the
-// answer. So is a judgement after one by the same person that is as far ahead of the clock. An
-// unknown heuristic is [heed.ErrNotFound]. If the store no longer holds the history of the
-// judgement to be replaced, Judge returns [evidence.ErrForgotten], and the old judgement counts as
-// before.
+// answer. So is a judgement of the present that differs from one as far ahead of the clock that
+// it would replace. An unknown heuristic is [heed.ErrNotFound]. If the store no longer holds the
+// history of the judgement to be replaced, Judge returns [evidence.ErrForgotten], and the old
+// judgement counts as before.
 func (m *Module) Judge(ctx context.Context, j Judgement) (_ Change, err error) {
 	defer doing("judge", &err)
 	arrives, s := j.At.IsZero(), j.statement()
@@ -100,7 +100,7 @@ func (m *Module) JudgeIn(tx *store.Tx, a *answer.Answer, s answer.Statement) (*C
 	if err := cmp.Or(j.Validate(), valid.Time("At", s.At, now)); err != nil {
 		return nil, err
 	}
-	if answers.StatedAfter(a, s, now.Add(evidence.MaxSkew)) {
+	if answers.BehindFuture(a, s, now) {
 		return nil, errAhead
 	}
 	l, f := m.ledger(tx), answers.FireOf(a, s.Of)
@@ -139,7 +139,7 @@ var errBefore = valid.Input("At", "is more than %v before the answer was shown",
 
 // errAhead refuses a statement that would be outdated by the work of a wrong clock.
 var errAhead = valid.Input("At",
-	"of what the source stated before is more than %v ahead of the clock", evidence.MaxSkew)
+	"is before what the source stated last, more than %v ahead of the clock", evidence.MaxSkew)
 
 // judge adds a statement to an answer, and counts it for its heuristic.
 func (l *ledger) judge(

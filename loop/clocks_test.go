@@ -184,6 +184,7 @@ func TestAStatementBehindOneOfTheFuture(t *testing.T) {
 				var input *heed.InputError
 				require.ErrorAs(t, err, &input, "%s, %v", name, ahead)
 				assert.Contains(t, input.Error(), "ahead of the clock")
+				require.NoError(t, state(w.Agent, true), "the same again, because a reply may be lost")
 				require.NoError(t, w.React(ctx, "m", loop.Reaction{Person: "bob", Value: -1}))
 				w.clock.Advance(ahead)
 				err = state(w.Agent, false)
@@ -194,6 +195,32 @@ func TestAStatementBehindOneOfTheFuture(t *testing.T) {
 			assert.InDelta(t, -1, account.Worth, 1e-9, "%s, %v", name, ahead)
 		}
 	}
+}
+
+// A person whose last statement is from a clock that is ahead can still correct the answer, and an
+// import of what the person stated before does not fail.
+func TestWhatIsRecordedBehindAStatementOfTheFuture(t *testing.T) {
+	late := func() time.Time { return start.Add(365 * 24 * time.Hour) }
+	st, err := memstore.New(memstore.Config{Now: late})
+	require.NoError(t, err)
+	w := newWorld(t, loop.Config{Arms: twoArms, Store: st})
+	wrong := w.wrong(24 * time.Hour)
+	w.answer(loop.Event{ID: "m", Text: "x", Person: "ann"})
+	w.clock.Advance(time.Hour)
+	require.NoError(t, wrong.React(ctx, "m", loop.Reaction{Person: "ann", Value: 1}))
+	_, err = wrong.Correct(ctx, "m", loop.Correction{Reviewer: "bob", Text: "Name the server."})
+	require.NoError(t, err)
+	for _, reviewer := range []string{"ann", "bob"} {
+		_, err = w.Correct(ctx, "m", loop.Correction{Reviewer: reviewer, Text: "Be brief."})
+		require.NoError(t, err, reviewer)
+	}
+	assert.Len(t, feedbackOf(t, w), 3)
+	done, err := w.Import(ctx, each([]loop.Past{{
+		Event: loop.Event{ID: "m", Text: "x", At: start}, Text: "So.",
+		Reactions: []loop.Reaction{{Person: "ann", Value: -1}, {Person: "eve", Value: -1}},
+	}}), "", "")
+	require.NoError(t, err)
+	assert.Equal(t, 1, done.Reactions, "one is outdated")
 }
 
 // A clock that was wrong for a while, even outside the years that a store keeps, leaves no error

@@ -47,7 +47,8 @@ const gate = "loop"
 //
 // Unless its Decision is [feedback.Approved], a correction is also the reviewer's complaint about
 // the answer, like a [Reaction] of -1: it ends the silence, and counts against the heuristic or the
-// arm. Both are one commit. A later reaction of the same person replaces the complaint.
+// arm. Both are one commit. A later reaction of the same person replaces the complaint, and so does
+// a reaction from a clock that is ahead.
 func (a *Agent) Correct(ctx context.Context, id string, c Correction) (feedback.Feedback, error) {
 	f, err := a.correct(ctx, id, c)
 	return f, wrap("correct", err)
@@ -111,9 +112,12 @@ func (a *Agent) complain(tx *store.Tx, r *answer.Answer, f *feedback.Feedback, c
 	if c.At.IsZero() {
 		at = answers.Arrival(r, now)
 	}
-	return a.addStatement(tx, r, answer.Statement{
+	s := answer.Statement{
 		By: c.Reviewer, Kind: a.cfg.kindOf(c.Reviewer), Channel: learning.ChannelExplicit,
-		Of:    answers.HeuristicOf(r),
-		Value: -1, At: at,
-	})
+		Of: answers.HeuristicOf(r), Value: -1, At: at,
+	}
+	if answers.BehindFuture(r, s, now) {
+		return nil // the correction counts all the same
+	}
+	return a.addStatement(tx, r, s)
 }

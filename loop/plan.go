@@ -238,7 +238,7 @@ func (a *Agent) recalled(
 		Event: *e, room: a.cfg.Budget.runes, Command: h.Command() && !frozen,
 		Degraded: &Degraded{Before: down}, kept: keptPlan{Frozen: frozen, Side: a.trial(e)},
 	}
-	if err := a.planIn(tx, &p, f); !p.Ready {
+	if err := a.planIn(tx, &p, f); err != nil || !p.Ready {
 		return p, false, err
 	}
 	done, err = a.keep(ctx, &p)

@@ -140,7 +140,6 @@ func TestDumpErrors(t *testing.T) {
 	put(t, st, store.Batch{ID: "not locked"})
 }
 
-// TestLoadBrokenRows loads rows that are valid by themselves and do not fit together.
 // A value that only memory keeps, because it is too large, is an error of the dump, and not of the
 // load when the dump is needed.
 func TestDumpOfALargeValue(t *testing.T) {
@@ -160,6 +159,7 @@ func TestDumpOfALargeValue(t *testing.T) {
 	require.NoError(t, st.Dump(ctx, io.Discard))
 }
 
+// TestLoadBrokenRows loads rows that are valid by themselves and do not fit together.
 func TestLoadBrokenRows(t *testing.T) {
 	hash := dump.HashOfCell(cell)
 	of := dump.Row{Cell: &dump.Cell{Hash: hash, Kind: cell.Kind, Scope: cell.Scope, Item: cell.Item,

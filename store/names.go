@@ -98,17 +98,16 @@ func (e *editor) document(text []byte, paths []path) ([]byte, error) {
 	if e.changes == before {
 		return text, nil
 	}
-	return encoded(after), nil
+	return encoded(after)
 }
 
-// encoded returns JSON of what was decoded. It escapes no HTML, which could make the record too
-// large.
-func encoded(value any) []byte {
+// encoded returns a value as JSON. It escapes no HTML, which could make the record too large.
+func encoded(value any) ([]byte, error) {
 	var out bytes.Buffer
 	to := json.NewEncoder(&out)
 	to.SetEscapeHTML(false)
-	_ = to.Encode(value) // what was decoded can be encoded
-	return bytes.TrimSpace(out.Bytes())
+	err := to.Encode(value)
+	return bytes.TrimSpace(out.Bytes()), err
 }
 
 // An object is a JSON object with its members in their order. A name may come twice, and both
@@ -127,7 +126,9 @@ func (o object) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(append(append(out, encoded(m.name)...), ':'), encoded(m.value)...)
+		name, _ := encoded(m.name)
+		value, _ := encoded(m.value) // if this fails, the object is no JSON, and so fails as well
+		out = append(append(append(out, name...), ':'), value...)
 	}
 	return append(out, '}'), nil
 }

@@ -466,7 +466,7 @@ func (l *Learner) restart(
 		}
 		e := LearnerEvent{Type: restarted, Item: c.item, At: now, Reason: reason}
 		done, err := l.forget(ctx, s, b, job, e, "heed", ".restart")
-		if !done {
+		if err != nil || !done {
 			return err
 		}
 		job.Reset = nil

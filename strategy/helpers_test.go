@@ -374,12 +374,13 @@ func stages(t testing.TB, l *strategy.Learner) map[strategy.Stage]int {
 	return all
 }
 
-// linearOf returns what the linear level believes of each arm, and its weight.
+// linearOf returns what the linear level believes: mean and deviation of each arm, and then the
+// weight of the level.
 func linearOf(t testing.TB, l *strategy.Learner, x []float32) (all []float64) {
 	c := choose(t, l, strategy.Query{Vector: x, Frozen: true})
 	r := c.Record()
 	require.NotNil(t, r.Linear)
-	for _, d := range c.Record().Draws {
+	for _, d := range r.Draws {
 		all = append(all, d.Mean, d.Deviation)
 	}
 	return append(all, r.Linear.Weight)

@@ -203,13 +203,12 @@ func Sweep(
 // [evidence.MaxSkew] later, the moment of the answer or of the latest statement about it. So the
 // last statement to arrive holds, although the clocks of replicas differ or a clock was set back.
 func Arrival(a *answer.Answer, now time.Time) time.Time {
-	at, latest := slices.MaxFunc([]time.Time{now, a.At}, time.Time.Compare), now.Add(evidence.MaxSkew)
+	moments := []time.Time{now, a.At}
 	for i := range a.Statements {
-		if s := &a.Statements[i]; s.At.After(at) {
-			at = s.At
-		}
+		moments = append(moments, a.Statements[i].At)
 	}
-	if at.After(latest) {
+	at := slices.MaxFunc(moments, time.Time.Compare)
+	if latest := now.Add(evidence.MaxSkew); at.After(latest) {
 		return latest
 	}
 	return at

@@ -220,13 +220,14 @@ func Replaces(s, o *answer.Statement) bool {
 	}
 }
 
-// StatedAfter reports whether a source stated something after a moment that a statement of it would
-// replace, if it were not later.
-func StatedAfter(a *answer.Answer, s answer.Statement, at time.Time) bool {
+// BehindFuture reports whether a statement that is made now would replace another one, if that were
+// not ahead of the clock by more than clocks differ. It reports false for what the source repeats.
+func BehindFuture(a *answer.Answer, s answer.Statement, now time.Time) bool {
 	s.Named = s.By != ""
-	return slices.ContainsFunc(a.Statements, func(o answer.Statement) bool {
-		return o.At.After(at) && Replaces(&s, &o)
-	})
+	isAhead := func(o answer.Statement) bool {
+		return o.At.After(now.Add(evidence.MaxSkew)) && Replaces(&s, &o) && !same(&s, &o)
+	}
+	return s.At.After(now.Add(-evidence.MaxSkew)) && slices.ContainsFunc(a.Statements, isAhead)
 }
 
 // about returns the target that counts.

@@ -337,7 +337,8 @@ func (c *Caller) propose(ctx context.Context, in *Draft) (out Proposed, _ error)
 		Draft: feedback.Draft{Type: in.Type, Text: in.Text, Agents: []string{c.View.Name}},
 		Actor: c.Person, Reason: in.Reason,
 	})
-	out = Proposed{p.ID, strings.ToLower(string(p.Status)), "", arrayOf(p.Conflicts)}
+	out = Proposed{Proposal: p.ID, Conflicts: arrayOf(p.Conflicts)}
+	out.Status = strings.ToLower(string(p.Status))
 	if p.Quorum != nil {
 		out.Missing = p.Quorum.String()
 	}

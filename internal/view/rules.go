@@ -95,8 +95,7 @@ func proposalTexts(p *feedback.Proposal) []string {
 
 func proposalID(p *feedback.Proposal) string { return p.ID }
 
-// Rules lists rules, the newest first. Active ones are listed in the order in which prompts have
-// them.
+// Rules lists rules, the newest first. Active ones are listed in the order of prompts.
 func (s *Source) Rules(ctx context.Context, q RuleQuery) (l List[Rule], err error) {
 	if err := q.Validate(); err != nil {
 		return l, err
