@@ -424,7 +424,15 @@ func (s *Store) History(
 }
 
 // findKinds reads the kinds of cells that have evidence.
-var findKinds = both(`SELECT DISTINCT c.kind FROM heed_cell AS c WHERE EXISTS (
-	SELECT 1 FROM heed_tally AS t WHERE t.cell = c.cell) ORDER BY c.kind`)
+var findKinds = kindsIn("heed_cell", ` AND (SELECT 1 FROM heed_cell c
+	JOIN heed_tally t ON t.cell = c.cell WHERE c.kind = k.kind ORDER BY c.scope LIMIT 1) = 1`)
 
-var findRecordKinds = both(`SELECT DISTINCT kind FROM heed_record ORDER BY kind`)
+var findRecordKinds = kindsIn("heed_record", "")
+
+// kindsIn finds each next kind by the index of a table, however many rows there are of one.
+func kindsIn(table, more string) *query {
+	next := `SELECT min(kind) FROM ` + table
+	return both(`WITH RECURSIVE k (kind) AS (` + next + `
+		UNION ALL SELECT (` + next + ` WHERE kind > k.kind) FROM k WHERE k.kind IS NOT NULL)
+		SELECT kind FROM k WHERE kind IS NOT NULL` + more + ` ORDER BY kind`)
+}

@@ -1,8 +1,8 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/heedhq/heed/store"
 )
@@ -22,26 +22,20 @@ type Status struct {
 }
 
 // Status reads what the database holds. If how a kind of records is kept can't be read, the error
-// is [heed.ErrDamaged] and names the kind. It reads the names of all kinds of cells and
-// records, which scans two indexes: call it for people, and not for each request.
+// is [heed.ErrDamaged] and names the kind. It looks up each kind of cells and records, and
+// tenants have kinds of their own: call it for people, and not for each request.
 func (s *Store) Status(ctx context.Context) (Status, error) {
 	var found Status
 	forgotten, _, erased, err := s.erasure(ctx)
 	if err == nil {
-		err = s.db.read(ctx, func(t *tx) (err error) {
+		err = s.db.read(ctx, func(t *tx) error {
 			found = Status{Erased: forgotten == erased}
-			if found.Cells, err = t.texts(findKinds); err == nil {
-				found.Records, err = t.texts(findRecordKinds)
-			}
-			if err != nil {
-				return err
-			}
-			found.Kinds, err = s.allDeclared(t)
-			return err
+			var failures [3]error
+			found.Cells, failures[0] = t.texts(findKinds)
+			found.Records, failures[1] = t.texts(findRecordKinds)
+			found.Kinds, failures[2] = s.allDeclared(t)
+			return cmp.Or(failures[:]...)
 		})
 	}
-	if err != nil {
-		return Status{}, fmt.Errorf("sqlstore: status: %w", err)
-	}
-	return found, nil
+	return found, wrap("status", err)
 }

@@ -106,6 +106,10 @@ func checkStorePlans(t *testing.T, at place, handle *sql.DB) {
 		"how many of a kind": {"SELECT count(*) FROM heed_record WHERE kind = $1", []any{"s7"},
 			"heed_record_at"},
 	}
+	wants["kinds of records"] = want{"min(kind) FROM heed_record WHERE kind > k.kind", nil,
+		"heed_record USING COVERING INDEX heed_record_at (kind>?)|using heed_record_at"}
+	wants["kinds of cells"] = want{"min(kind) FROM heed_cell WHERE kind > k.kind", nil,
+		"heed_cell USING COVERING INDEX heed_cell_scope (kind>?)|using heed_cell_scope"}
 	wants["history of an id"] = want{
 		"FROM heed_observation\n\t\tWHERE id", []any{cells}, "heed_observation_id",
 	}

@@ -263,3 +263,34 @@ func TestStatusOfTenants(t *testing.T) {
 		assert.Equal(t, []string{"note@acme"}, status.Records)
 	})
 }
+
+// Status lists kinds in order, each once, and of cells only those that have evidence.
+func TestStatusListsKinds(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		st := open(t, at.handle(t), at.dialect)
+		status, err := st.Status(ctx)
+		require.NoError(t, err)
+		assert.Empty(t, status.Cells)
+		assert.Empty(t, status.Records)
+		require.NoError(t, st.Declare(ctx, store.Kind{Name: "note"}, store.Kind{Name: "Note"}))
+		var b store.Batch
+		for i, kind := range []string{"b", "a@acme", "a", "é", "a@acme", "empty", "a"} {
+			o := observe(fmt.Sprint(i), time.Now())
+			o.Cell = evidence.Cell{Kind: kind, Scope: fmt.Sprint(i), Item: "i"}
+			b.Observations = append(b.Observations, o)
+		}
+		for i, kind := range []string{"note@b", "note", "Note", "note@b", "note@a"} {
+			b.Records = append(b.Records, store.Record{
+				Ref: store.Ref{Kind: kind, ID: fmt.Sprint(i)}, At: time.Now(), Body: store.Of(i),
+			})
+		}
+		require.NoError(t, commits(b)(st))
+		empty := evidence.Cell{Kind: "empty", Scope: "5", Item: "i"}
+		restart := store.Restart{Cell: empty, At: time.Now().Add(time.Minute)}
+		require.NoError(t, commits(store.Batch{Restart: []store.Restart{restart}})(st))
+		status, err = st.Status(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a", "a@acme", "b", "é"}, status.Cells)
+		assert.Equal(t, []string{"Note", "note", "note@a", "note@b"}, status.Records)
+	})
+}
