@@ -381,9 +381,6 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// The demo fills its store while one looks: arms, heuristics that rose and fell, a warning, and
-// proposals in the inbox. It leaves no file.
-
 // The operator of a server hears of an outage of the store and of its end, because answers go on
 // without it.
 func TestAnOutageIsPrinted(t *testing.T) {
