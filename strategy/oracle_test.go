@@ -137,6 +137,9 @@ func TestTheDivergenceOfRates(t *testing.T) {
 	assert.InDelta(t, math.Log(2), divergence(1, 0.5), 1e-12)
 	assert.InDelta(t, math.Log(4), divergence(0, 0.75), 1e-12)
 	assert.Zero(t, divergence(0.4, 0.4))
+	for _, q := range []float64{0, 1} { // a rate that can't be is off by 1e-9
+		assert.InDelta(t, math.Log(0.5)-math.Log(1e-9)/2, divergence(0.5, q), 1e-6)
+	}
 	assert.InDelta(t, divergence(1, 0.9), divergence(1+1e-15, 0.9), 1e-12, "rounding")
 	assert.InDelta(t, divergence(0, 0.9), divergence(-1e-15, 0.9), 1e-12, "rounding")
 }
@@ -225,6 +228,31 @@ func TestTheGreatestOfUniformSamples(t *testing.T) {
 		assert.True(t, ok)
 		assert.InDelta(t, 1-test.want, p, 1e-6, name)
 	}
+}
+
+// Two arms may be raised to the same sample by other floors and other bonuses. The one whose draw
+// is the least far below its floor wins then.
+func TestTheGreatestOfSamplesThatAreRaisedAlike(t *testing.T) {
+	draws := []answer.Draw{
+		{Arm: "a", Belief: evidence.Belief{
+			Level: evidence.Beta{Alpha: 1, Beta: 1}, Concentration: 2,
+		}},
+		{Arm: "b", Bonus: 0.25, Belief: evidence.Belief{
+			Level: evidence.Beta{Alpha: 1, Beta: 3}, Concentration: 4,
+		}},
+	}
+	counted, random := 0., chance.Rand{State: 4}
+	for range 40_000 {
+		counted += float64(1-drawArms(draws, &random)) / 40_000
+	}
+	sum := 0.
+	for i, want := range []float64{counted, 1 - counted} {
+		p, ok := bestOf(draws, i)
+		assert.True(t, ok)
+		assert.InDelta(t, want, p, 0.01) // four standard errors
+		sum += p
+	}
+	assert.InDelta(t, 1, sum, 1e-6)
 }
 
 // Without bonuses and floors, the integral is the one of package winner.

@@ -293,6 +293,7 @@ func TestVectorsAreReduced(t *testing.T) {
 	var signs string
 	for _, d := range strategy.Direction(append(make([]float32, 40), 1)) {
 		signs += strconv.Itoa(int(math.Copysign(1, float64(d))))
+		assert.InDelta(t, 1/math.Sqrt(32), math.Abs(float64(d)), 1e-6)
 	}
 	assert.Equal(t, "111-1-111-11-1-111-1-111-11-1-11-1-111-1111-1-1", signs)
 	l := newLearner(t, strategy.Config{})
