@@ -118,3 +118,17 @@ func (f similar) Similar(_ context.Context, _ string, others []string) ([]float6
 	}
 	return numbers, f()
 }
+
+// What was never kept is not known later either, however often it is asked for.
+func TestWhatWasNotKeptIsNotKnown(t *testing.T) {
+	var r recent[string, int]
+	r.put("a", 1, 1)
+	for range 3 {
+		_, known := r.get("b")
+		assert.False(t, known)
+		value, known := r.get("a")
+		assert.True(t, known)
+		assert.Equal(t, 1, value)
+	}
+	assert.Len(t, r.now, 1)
+}

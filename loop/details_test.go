@@ -231,9 +231,13 @@ func TestAnAccountHasFiveOutcomes(t *testing.T) {
 	var id string
 	for n := range 7 {
 		id = w.answer(loop.Event{Text: "Why?", Item: "i"}).ID
+		other := w.answer(loop.Event{Text: "Why?", Item: fmt.Sprint("other ", n)}).ID
+		account, err := w.Explain(ctx, other)
+		require.NoError(t, err)
+		assert.Nil(t, account.Item, "the item has no outcome, and others may have some")
 		w.clock.Advance(time.Second)
 		require.NoError(t, w.React(ctx, id, loop.Reaction{Person: fmt.Sprint(n), Value: 1}))
-		account, err := w.Explain(ctx, id)
+		account, err = w.Explain(ctx, id)
 		require.NoError(t, err)
 		assert.Len(t, account.Outcomes, min(n+1, 5))
 		require.NotNil(t, account.Item)
