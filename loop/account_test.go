@@ -256,3 +256,41 @@ func TestAnAccountHasTheLatestOutcomes(t *testing.T) {
 	require.Len(t, account.Outcomes, 5)
 	assert.Equal(t, start.Add(6*time.Second), account.Outcomes[0].Result.At)
 }
+
+// An answer with learning is not of the control group, and the account of a heuristic that was
+// deleted since goes without its trust.
+func TestWhatAnAccountLeavesOut(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)},
+	}})
+	id := w.answer(loop.Event{Text: full}).ID
+	account, err := w.Explain(ctx, id)
+	require.NoError(t, err)
+	assert.Nil(t, account.Control)
+	assert.NotNil(t, account.Trust)
+	require.NoError(t, w.Learning().Delete(ctx, "rotate"))
+	account, err = w.Explain(ctx, id)
+	require.NoError(t, err)
+	assert.Nil(t, account.Trust)
+	assert.Contains(t, account.String(), "it was deleted since")
+}
+
+// An account has the five latest outcomes of its item.
+func TestAnAccountHasFiveOutcomes(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	var id string
+	for n := range 7 {
+		id = w.answer(loop.Event{Text: "Why?", Item: "i"}).ID
+		other := w.answer(loop.Event{Text: "Why?", Item: fmt.Sprint("other ", n)}).ID
+		account, err := w.Explain(ctx, other)
+		require.NoError(t, err)
+		assert.Nil(t, account.Item, "the item has no outcome, and others may have some")
+		w.clock.Advance(time.Second)
+		require.NoError(t, w.React(ctx, id, loop.Reaction{Person: fmt.Sprint(n), Value: 1}))
+		account, err = w.Explain(ctx, id)
+		require.NoError(t, err)
+		assert.Len(t, account.Outcomes, min(n+1, 5))
+		require.NotNil(t, account.Item)
+		assert.EqualValues(t, n+1, account.Item.Outcomes)
+	}
+}

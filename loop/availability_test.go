@@ -571,3 +571,86 @@ func TestAFrameworkProbesAModel(t *testing.T) {
 	require.NoError(t, second(a.Answered(ctx, probe, loop.Reply{Text: "So."})))
 	require.NoError(t, second(prepare()))
 }
+
+// If each model that arms ask is down, that is one incident, whatever Config.Model would be.
+func TestAnIncidentOfTheArmsModels(t *testing.T) {
+	observer, notices := outagesOf()
+	var p provider
+	p.fail(&llm.Error{Failure: llm.ServerError})
+	w := newWorld(t, loop.Config{Observer: observer, Arms: []loop.Arm{{ID: "a", Model: &p}}})
+	for range 3 {
+		w.answer(loop.Event{Text: "Why?"})
+	}
+	assert.Equal(t, []string{"arm a is out", "models is out"}, notices())
+}
+
+// A list is a model of a type that can't be compared.
+type list []string
+
+func (l list) Generate(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+	return decision.LLMResponse{Text: l[0]}, nil
+}
+
+// Models of a type that can't be compared are different ones.
+func TestModelsThatCannotBeCompared(t *testing.T) {
+	w := newWorld(t, loop.Config{
+		Model: list{"So."}, Fallbacks: []decision.LLM{list{"So."}},
+		Arms: []loop.Arm{{ID: "a", Model: list{"So."}}, {ID: "b", Model: list{"So."}}, {ID: "c"}},
+	})
+	assert.Equal(t, "So.", w.answer(loop.Event{Text: "Why?"}).Text)
+}
+
+// A model that the framework asks, and that failed ten times, is asked by one event at a time.
+func TestAFrameworksModelIsProbedByOneEvent(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	p, err := w.Prepare(ctx, loop.Event{Text: "Why?"})
+	require.NoError(t, err)
+	for range 10 {
+		_, _ = w.Answered(ctx, p, loop.Reply{Err: &llm.Error{Failure: llm.ServerError}})
+	}
+	_, err = w.Prepare(ctx, loop.Event{Text: "Why?"})
+	require.ErrorIs(t, err, loop.ErrNoModel)
+	w.clock.Advance(16 * time.Second)
+	_, err = w.Prepare(ctx, loop.Event{Text: "Why?"})
+	require.NoError(t, err)
+	_, err = w.Prepare(ctx, loop.Event{Text: "Why?"})
+	require.ErrorIs(t, err, loop.ErrNoModel, "the one before finds out")
+}
+
+// How long a provider asks to wait is known although another process needs no news of it.
+func TestAWaitThatIsNotShared(t *testing.T) {
+	clock := &clock{now: start}
+	agent, err := loop.New(ctx, loop.Config{
+		Arms:    []loop.Arm{{ID: "x", ModelName: "x"}, {ID: "y", ModelName: "y"}},
+		Testing: loop.Testing{Now: clock.Now, Seed: newSource(1)},
+	})
+	require.NoError(t, err)
+	var plans []loop.Plan
+	for len(plans) < 4 {
+		p, err := agent.Prepare(ctx, loop.Event{Text: "Why?"})
+		require.NoError(t, err)
+		if p.Arm.ID == "x" {
+			plans = append(plans, p)
+		}
+	}
+	for n, p := range plans {
+		failure := &llm.Error{Failure: llm.RateLimited}
+		if n == 3 {
+			failure.RetryAfter = time.Minute
+		}
+		_, _ = agent.Answered(ctx, p, loop.Reply{Err: failure})
+	}
+	arms := func() (asked map[string]bool) {
+		asked = make(map[string]bool)
+		for range 40 {
+			p, err := agent.Prepare(ctx, loop.Event{Text: "Why?"})
+			require.NoError(t, err)
+			asked[p.Arm.ID] = true
+		}
+		return asked
+	}
+	clock.Advance(50 * time.Second)
+	assert.Equal(t, map[string]bool{"y": true}, arms())
+	clock.Advance(11 * time.Second)
+	assert.True(t, arms()["x"])
+}

@@ -252,3 +252,51 @@ func TestASweepThatFailsRecordsOutagesLater(t *testing.T) {
 		return failed
 	})
 }
+
+// An audit entry of something else about the same subject does not hide the latest turn.
+func TestATurnIsRecordedOnceAmongOtherEntries(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)},
+	}})
+	for n := range 3 {
+		a := w.answer(loop.Event{Text: full, Person: "ann"})
+		require.NoError(t, w.React(ctx, a.ID, loop.Reaction{Person: "ann", Value: 1}))
+		require.NoError(t, w.Sweep(ctx, time.Time{}))
+		w.clock.Advance(time.Minute)
+		for _, e := range []store.AuditEntry{
+			{Action: "other.thing", Subject: "rotate"}, {Action: "loop.stops", Subject: "ROTATE"},
+		} {
+			e.ID, e.At = fmt.Sprint(e.Action, n), w.clock.Now()
+			_, err := w.store.Commit(ctx, store.Batch{Records: []store.Record{e.Record()}})
+			require.NoError(t, err)
+		}
+		turns := 0
+		for e, err := range store.AuditEntries(ctx, w.store, store.Query{}) {
+			require.NoError(t, err)
+			if e.Action == "loop.answers" {
+				turns++
+			}
+		}
+		assert.Equal(t, 1, turns)
+	}
+}
+
+// Each turn of a heuristic is compared with the latest one, and not with the first.
+func TestAHeuristicAnswersAgain(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)},
+	}})
+	for person := range 5 {
+		w.answer(loop.Event{ID: fmt.Sprint(person), Text: full, Person: fmt.Sprint(person)})
+	}
+	for _, value := range []float64{1, -1, 1, -1} {
+		w.clock.Advance(time.Minute)
+		for person := range 5 {
+			id := fmt.Sprint(person)
+			require.NoError(t, w.React(ctx, id, loop.Reaction{Person: id, Value: value}))
+		}
+		require.NoError(t, w.Sweep(ctx, time.Time{}))
+	}
+	answers, stops := "loop.answers rotate <", "loop.stops rotate <"
+	assert.Equal(t, []string{answers, stops, answers, stops}, w.audit())
+}

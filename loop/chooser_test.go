@@ -17,6 +17,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/best"
@@ -218,4 +219,33 @@ func TestAFrozenAgentEndsNoRace(t *testing.T) {
 		}
 		assert.Equal(t, !frozen, ended)
 	}
+}
+
+// Agents without a seed choose otherwise, and the seed of Tuning.Strategy goes first.
+func TestSeedsOfChoices(t *testing.T) {
+	chosen := func(cfg loop.Config) (all string) {
+		cfg.Store, cfg.Model = new(memstore.Store), &mouth{says: "So."}
+		cfg.Arms = []loop.Arm{{ID: "a"}, {ID: "b"}}
+		agent, err := loop.New(ctx, cfg)
+		require.NoError(t, err)
+		for n := range 60 {
+			p, err := agent.Prepare(ctx, loop.Event{ID: fmt.Sprint(n), Text: "Why?"})
+			require.NoError(t, err)
+			all += p.Arm.ID
+		}
+		return all
+	}
+	one, other := chosen(loop.Config{}), chosen(loop.Config{})
+	assert.NotEqual(t, one, other)
+	seeded := func(agent, own uint64) loop.Config {
+		cfg := loop.Config{Testing: loop.Testing{Seed: newSource(agent)}}
+		if own > 0 {
+			cfg.Tuning.Strategy.Seed = newSource(own)
+		}
+		return cfg
+	}
+	one, other = chosen(seeded(1, 0)), chosen(seeded(1, 0))
+	assert.Equal(t, one, other)
+	assert.NotEqual(t, chosen(seeded(1, 0)), chosen(seeded(2, 0)))
+	assert.Equal(t, chosen(seeded(1, 3)), chosen(seeded(2, 3)))
 }

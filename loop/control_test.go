@@ -2,12 +2,14 @@ package loop_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
@@ -69,5 +71,45 @@ func TestWaysAreOfTasks(t *testing.T) {
 		account, err = w.Explain(ctx, p.Event.ID)
 		require.NoError(t, err)
 		assert.Equal(t, follows, len(account.Followed) > 0)
+	}
+}
+
+// Arms that are about notes alone are not chosen without a note, in the control group neither.
+func TestTheControlGroupWithoutNotes(t *testing.T) {
+	w := newWorld(t, loop.Config{
+		Control: 1, Arms: []loop.Arm{{ID: "a", ForNotes: true}, {ID: "b", ForNotes: true}},
+		Lessons: loop.Lessons{Notes: []loop.Note{{ID: "n", Topic: full, Text: "See room 3."}}},
+	})
+	for text, arm := range map[string]string{"What is the weather?": "", full: "a"} {
+		p, err := w.Prepare(ctx, loop.Event{Text: text})
+		require.NoError(t, err)
+		assert.Equal(t, arm, p.Arm.ID, text)
+		assert.Nil(t, p.Choice)
+	}
+}
+
+// Sessions of the control group are drawn into 64 groups.
+func TestGroupsOfSessions(t *testing.T) {
+	w := newWorld(t, loop.Config{Control: 1})
+	groups := make(map[int]bool)
+	for n := range 40 {
+		id := w.answer(loop.Event{Text: "Why?", Session: fmt.Sprint(n)}).ID
+		account, err := w.Explain(ctx, id)
+		require.NoError(t, err)
+		require.NotNil(t, account.Control)
+		groups[account.Control.Group] = true
+		assert.Less(t, account.Control.Group, 64)
+	}
+	assert.Greater(t, len(groups), 20)
+}
+
+// Without a control group no session is drawn into a group.
+func TestWithoutControlThereAreNoGroups(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	w.sessions(5)
+	for _, r := range w.records() {
+		assert.Equal(t, answer.Side{}, answer.Side{
+			Control: r.Reply.Side.Control, Share: r.Reply.Side.Share, Group: r.Reply.Side.Group,
+		})
 	}
 }

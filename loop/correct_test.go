@@ -3,6 +3,7 @@ package loop_test
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -185,4 +186,49 @@ func TestWhatACorrectionNames(t *testing.T) {
 	} {
 		assertField(t, field, second(w.Correct(ctx, "e", c)))
 	}
+}
+
+// A correction without a time comes when it arrives, and one with a time keeps that.
+func TestWhenACorrectionComes(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	for after, at := range map[time.Duration]time.Time{
+		time.Hour: {}, 10 * time.Minute: start.Add(10 * time.Minute),
+	} {
+		w.clock.now = start
+		id := w.answer(loop.Event{Text: "Why?"}).ID
+		w.clock.Advance(time.Hour)
+		_, err := w.Correct(ctx, id, loop.Correction{Reviewer: "ann", Text: "Be brief.", At: at})
+		require.NoError(t, err)
+		account, err := w.Explain(ctx, id)
+		require.NoError(t, err)
+		require.Len(t, account.Statements, 1)
+		assert.Equal(t, start.Add(after), account.Statements[0].At)
+	}
+}
+
+// A correction knows which rules the prompt had, and a fault of it names its field.
+func TestACorrectionOfAnAnswerByARule(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	rule := approved(t, w.Feedback(), "Name the server.")
+	id := w.answer(loop.Event{Text: "Why?"}).ID
+	made, err := w.Correct(ctx, id, loop.Correction{Reviewer: "ann", Text: "Be brief."})
+	require.NoError(t, err)
+	assert.Equal(t, []string{rule}, made.Rules)
+	for field, c := range map[string]loop.Correction{
+		"Text":     {Reviewer: "ann", Text: "\xff"},
+		"Comment":  {Reviewer: "ann", Text: "Be brief.", Comment: "\xff"},
+		"Reviewer": {Reviewer: "\xff", Text: "Be brief."},
+	} {
+		_, err = w.Correct(ctx, id, c)
+		assertField(t, field, err)
+	}
+	assert.Len(t, feedbackOf(t, w), 1)
+}
+
+func feedbackOf(t *testing.T, w *world) (all []string) {
+	for r, err := range w.store.Find(ctx, store.Query{Kind: "feedback.record"}) {
+		require.NoError(t, err)
+		all = append(all, r.ID)
+	}
+	return all
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
@@ -648,5 +649,26 @@ func TestACommitThatNeverWins(t *testing.T) {
 			assert.Equal(t, "Wait.", a.Text)
 			assert.ErrorIs(t, a.Degraded.After, heed.ErrUnavailable)
 		})
+	}
+}
+
+// A record that was damaged while the store was away is an error of what is recorded late, and
+// stays as it is.
+func TestALateAnswerOverADamagedRecord(t *testing.T) {
+	w := newWorld(t, loop.Config{Store: &storetest.Failing{Store: new(memstore.Store)}})
+	sea := w.store.(*storetest.Failing)
+	w.answer(loop.Event{Text: "Why?"})
+	sea.SetAway(true)
+	given := w.answer(loop.Event{ID: "e", Text: "Why?"})
+	require.False(t, given.Degraded.Recorded())
+	sea.SetAway(false)
+	body := store.Raw([]byte("[7]"))
+	_, err := sea.Commit(ctx, store.Batch{Records: []store.Record{{
+		Ref: store.Ref{Kind: "loop.answer", ID: answers.ID("e")}, At: start, Body: body,
+	}}})
+	require.NoError(t, err)
+	for range 2 {
+		_, err = w.Answered(ctx, given.Plan, loop.Reply{})
+		require.ErrorIs(t, err, heed.ErrDamaged)
 	}
 }

@@ -353,3 +353,112 @@ func TestAContextThatHasEnded(t *testing.T) {
 	}
 	assert.Equal(t, before, w.state())
 }
+
+// The error of each method shows the method, also if the store is away.
+func TestErrorsShowTheirMethod(t *testing.T) {
+	w := newWorkshop(t)
+	yes := true
+	for doing, call := range map[string]func() error{
+		"answer":  func() error { return second(w.Answer(ctx, loop.Event{Text: "Why?"})) },
+		"prepare": func() error { return second(w.Prepare(ctx, loop.Event{Text: "Why?"})) },
+		"answered": func() error {
+			return second(w.Answered(ctx, w.plan, loop.Reply{Text: "So."}))
+		},
+		"hear": func() error {
+			return second(w.Hear(ctx, learning.Message{ID: "u", Text: "Undo that", Session: "t"}))
+		},
+		"react":       func() error { return w.React(ctx, "m", loop.Reaction{Value: 1}) },
+		"undo":        func() error { return w.Undo(ctx, "m", "ann") },
+		"outcome":     func() error { return w.Outcome(ctx, "m", loop.Outcome{Success: &yes}) },
+		"undelivered": func() error { return w.Undelivered(ctx, "m") },
+		"attribute": func() error {
+			return second(w.Attribute(ctx, "m", "", strategy.Outcome{Value: 1, Confidence: 1}))
+		},
+		"correct": func() error {
+			return second(w.Correct(ctx, "m", loop.Correction{Reviewer: "ann", Text: "Be brief."}))
+		},
+		"tool": func() error {
+			return second(w.Tool(ctx, "m", loop.ToolResult{Name: "sh", Err: errors.New("no")}))
+		},
+		"keep plan":   func() error { return w.KeepPlan(ctx, "kim", w.plan) },
+		"kept plan":   func() error { return second(w.KeptPlan(ctx, "kim", "p")) },
+		"end session": func() error { return w.EndSession(ctx, "t") },
+		"freeze":      func() error { return w.Freeze(ctx, true) },
+		"find":        func() error { return second(w.Find(ctx, "t")) },
+		"explain":     func() error { return second(w.Explain(ctx, "m")) },
+		"gain":        func() error { return second(w.Gain(ctx)) },
+		"sweep":       func() error { return w.Sweep(ctx, time.Time{}) },
+		"teach": func() error {
+			return second(w.Teach(ctx, loop.Lessons{Notes: []loop.Note{{ID: "x", Text: "t"}}}))
+		},
+		"tenant": func() error { return second(w.Tenant(ctx, "acme")) },
+		"import": func() error {
+			row := loop.Past{Event: loop.Event{Text: "t"}, Text: "x"}
+			return second(w.Import(ctx, each([]loop.Past{row}), "", ""))
+		},
+	} {
+		w.fails.SetAway(true)
+		err := call()
+		require.ErrorIs(t, err, storetest.ErrFailed, doing)
+		assert.True(t, strings.HasPrefix(err.Error(), "loop: "+doing+": "), err.Error())
+	}
+}
+
+// A sweep reports whichever call of the store fails, and loses no silence by it.
+func TestASweepReportsEachFailure(t *testing.T) {
+	storetest.FailEach(func(at int, after bool) bool {
+		w := newWorkshop(t)
+		w.clock.Advance(time.Hour)
+		w.Agent = w.again()
+		w.fails.Fail(at, after)
+		err := w.Sweep(ctx, time.Time{})
+		failed := w.fails.Failed()
+		w.fails.Fail(0, false)
+		if failed && !after {
+			require.ErrorIs(t, err, storetest.ErrFailed, "call %d", at)
+		}
+		require.NoError(t, w.Sweep(ctx, time.Time{}))
+		account, err := w.Explain(ctx, "m")
+		require.NoError(t, err)
+		assert.True(t, account.Known, "call %d", at)
+		return failed
+	})
+}
+
+// An answer whose caller left while it was recorded was not delivered.
+func TestACallerWhoLeavesDuringTheCommit(t *testing.T) {
+	for leaves, undelivered := range map[bool]bool{false: false, true: true} {
+		st := &leftBehind{Store: new(memstore.Store)}
+		w := newWorld(t, loop.Config{Store: st})
+		left, leave := context.WithCancel(ctx)
+		if leaves {
+			st.leave = leave
+		}
+		given, err := w.Answer(left, loop.Event{ID: "e", Text: "Why?"})
+		require.NoError(t, err)
+		assert.NotEmpty(t, given.Text)
+		account, err := w.Explain(ctx, "e")
+		require.NoError(t, err)
+		assert.Equal(t, undelivered, account.Undelivered)
+		leave()
+	}
+}
+
+// A leftBehind is a store whose caller leaves after the commit of an answer.
+type leftBehind struct {
+	store.Store
+	leave func()
+}
+
+func (s *leftBehind) Commit(
+	ctx context.Context, batches ...store.Batch,
+) ([]store.Receipt, error) {
+	receipts, err := s.Store.Commit(ctx, batches...)
+	for _, b := range batches {
+		is := func(r store.Record) bool { return r.Kind == "loop.answer" }
+		if s.leave != nil && slices.ContainsFunc(b.Records, is) {
+			s.leave()
+		}
+	}
+	return receipts, err
+}

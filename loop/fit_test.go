@@ -1,8 +1,10 @@
 package loop_test
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -84,5 +87,77 @@ func TestNearEvents(t *testing.T) {
 	for fit, want := range map[float64][2]int{0.22: {21, 30}, 0.3: {19, 24}, 0.4: {15, 17},
 		0.5: {14, 3}} {
 		assert.Equal(t, want, [2]int{through(meant, fit), through(near, fit)}, fit)
+	}
+}
+
+// The decider compares answers with heuristics by the agent's similarity, or by its own.
+func TestTheSimilarityOfAnswers(t *testing.T) {
+	mine, own := alikeness{1}, alikeness{0.5}
+	for name, test := range map[string]struct {
+		tuning loop.Tuning
+		want   heed.Similarity
+	}{
+		"trigrams":    {loop.Tuning{}, heed.Trigrams{}},
+		"the agent's": {loop.Tuning{Similarity: mine}, mine},
+		"its own": {
+			loop.Tuning{Similarity: mine, Decision: decision.Config{Similarity: own}}, own,
+		},
+	} {
+		w := newWorld(t, loop.Config{Tuning: test.tuning})
+		assert.Equal(t, test.want, w.Decision().Config().Similarity, name)
+	}
+}
+
+// A pickyFunc is a similarity that fails for some texts.
+type pickyFunc func(one string, others []string) error
+
+func (f pickyFunc) Similar(_ context.Context, one string, others []string) ([]float64, error) {
+	numbers := make([]float64, len(others))
+	for i := range numbers {
+		numbers[i] = 0.9
+	}
+	return numbers, f(one, others)
+}
+
+// The heuristics of a domain are not taken for all that fit if the others can't be compared.
+func TestASimilarityThatFailsForSome(t *testing.T) {
+	of := trusted(rotating)
+	of.ID, of.Domain, of.Condition = "of the domain", "ops", "a disk of the domain"
+	fails := pickyFunc(func(_ string, others []string) error {
+		if slices.Contains(others, rotating.Condition) {
+			return &llm.Error{Failure: llm.Unreachable}
+		}
+		return nil
+	})
+	w := newWorld(t, loop.Config{
+		Tuning:  loop.Tuning{Similarity: fails},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating), of}},
+	})
+	for range 2 { // with a library, too
+		p, err := w.Prepare(ctx, loop.Event{Text: full, Domain: "ops"})
+		require.NoError(t, err)
+		assert.Contains(t, p.LeftOut, loop.LeftOut{What: "candidates", Why: "failure"})
+		assert.False(t, p.Ready)
+	}
+}
+
+// A note may be worded otherwise by letters, and must be as similar as a heuristic by meaning.
+func TestHowSimilarANoteIs(t *testing.T) {
+	for _, test := range []struct {
+		tuning loop.Tuning
+		fits   bool
+	}{
+		{loop.Tuning{Similarity: alikeness{0.59}}, false},
+		{loop.Tuning{Similarity: alikeness{0.6}}, true},
+		{loop.Tuning{Similarity: alikeness{0.3}, Fit: 0.3}, true},
+		{loop.Tuning{Similarity: alikeness{0.3}, Fit: 0.31}, false},
+		{loop.Tuning{}, true}, {loop.Tuning{Fit: 0.9}, true},
+	} {
+		w := newWorld(t, loop.Config{Tuning: test.tuning, Lessons: loop.Lessons{
+			Notes: []loop.Note{{ID: "n", Topic: "The disk of db-1", Text: "See room 3."}},
+		}})
+		p, err := w.Prepare(ctx, loop.Event{Text: "The disk of db-2 is so full"})
+		require.NoError(t, err)
+		assert.Equal(t, test.fits, len(p.Notes) > 0, "%+v", test.tuning)
 	}
 }

@@ -332,3 +332,64 @@ func TestTheGainOfEachArm(t *testing.T) {
 	}
 	assert.Equal(t, want, got)
 }
+
+// Without outcomes of both sides there is no comparison to report.
+func TestAComparisonNeedsBothSides(t *testing.T) {
+	compared := 0
+	w := newWorld(t, loop.Config{Control: 0.5, Observer: func(_ context.Context, n heed.Notice) {
+		if _, is := n.(heed.Compared); is {
+			compared++
+		}
+	}})
+	both := make(map[bool]bool)
+	for n := 0; len(both) < 2; n++ {
+		id := w.answer(loop.Event{ID: fmt.Sprint(n), Text: "Why?", Session: fmt.Sprint(n)}).ID
+		for _, r := range w.records() {
+			if r.ID == id {
+				both[r.Reply.Side.Control] = true
+			}
+		}
+		require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}))
+		require.NoError(t, w.Sweep(ctx, time.Time{}))
+		assert.Equal(t, len(both) == 2, compared > 0)
+	}
+}
+
+// A success that was taken back leaves the comparison as if it had never been, and is counted by
+// the arm that answered.
+func TestAComparisonTakesBackWhatChanged(t *testing.T) {
+	measured := func(first, last float64) loop.Gain {
+		w := newWorld(t, loop.Config{Control: 0.5, Arms: []loop.Arm{{ID: "only"}}})
+		for n := range 30 {
+			id := fmt.Sprint(n)
+			w.answer(loop.Event{ID: id, Text: "Why?", Session: id, Domain: "d"})
+			for _, value := range []float64{first, last} {
+				r := loop.Reaction{Person: "ann", Value: value * float64(1-n%3)}
+				require.NoError(t, w.React(ctx, id, r))
+			}
+		}
+		g, err := w.Gain(ctx)
+		require.NoError(t, err)
+		return g
+	}
+	want := measured(0.5, 0.5)
+	got := measured(1, 0.5)
+	assert.InDelta(t, want.Low, got.Low, 1e-9)
+	assert.InDelta(t, want.High, got.High, 1e-9)
+	assert.InDelta(t, want.Learned.Success, got.Learned.Success, 1e-9)
+	require.Len(t, got.Arms, 1)
+	assert.Equal(t, "only", got.Arms[0].Name)
+	assert.Equal(t, "d", got.Domains[0].Name)
+}
+
+// The means of a single answer are its own.
+func TestTheGainOfASingleAnswer(t *testing.T) {
+	w := newWorld(t, loop.Config{Control: 1})
+	w.answer(loop.Event{Text: "Why?"})
+	g, err := w.Gain(ctx)
+	require.NoError(t, err)
+	require.Len(t, g.Days, 1)
+	for _, of := range []loop.Measured{g.Control, g.Days[0].Control} {
+		assert.Equal(t, []float64{1, 1}, []float64{of.Answers, of.Calls})
+	}
+}

@@ -334,3 +334,44 @@ func TestASlowAnswerIsNoFailure(t *testing.T) {
 		assert.Empty(t, a.models.of)
 	})
 }
+
+// What a call of a model is evidence about follows from what happened.
+func TestWhoseAFailureIs(t *testing.T) {
+	failed := func(f llm.Failure) error { return &llm.Error{Failure: f} }
+	other := errors.New("no")
+	for name, test := range map[string]struct {
+		of           attempt
+		want         subject
+		unrecognised bool
+	}{
+		"it was not called":        {attempt{err: failed(llm.ServerError)}, nothing, false},
+		"not called, and unknown":  {attempt{err: other}, nothing, false},
+		"the host failed":          {attempt{called: true, host: true, err: other}, nothing, false},
+		"the host failed, no text": {attempt{called: true, host: true}, nothing, false},
+		"it answered":              {attempt{called: true, text: "So."}, nothing, false},
+		"it answered with a text and an error": {
+			attempt{called: true, text: "So.", err: failed(llm.ServerError)}, aModel, false,
+		},
+		"no text":      {attempt{called: true}, someArm, false},
+		"thoughts":     {attempt{called: true, text: "<think>hm</think>"}, someArm, false},
+		"unusable":     {attempt{called: true, err: failed(llm.Unusable)}, someArm, false},
+		"unreachable":  {attempt{called: true, err: failed(llm.Unreachable)}, aModel, false},
+		"rate limited": {attempt{called: true, err: failed(llm.RateLimited)}, aModel, false},
+		"server error": {attempt{called: true, err: failed(llm.ServerError)}, aModel, false},
+		"timed out":    {attempt{called: true, err: failed(llm.TimedOut)}, aModel, false},
+		"not known":    {attempt{called: true, err: other}, nothing, true},
+		"the caller left": {
+			attempt{called: true, err: failed(llm.ServerError), ended: context.Canceled}, nothing, false,
+		},
+		"too little time": {
+			attempt{called: true, err: other, ended: context.DeadlineExceeded}, nothing, false,
+		},
+		"a fair part of its time": {
+			attempt{called: true, err: other, ended: context.DeadlineExceeded, patient: true},
+			aModel, false,
+		},
+	} {
+		assert.Equal(t, test.want, test.of.whose(), name)
+		assert.Equal(t, test.unrecognised, test.of.unrecognised(), name)
+	}
+}

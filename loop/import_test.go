@@ -467,3 +467,64 @@ func TestAPastWithoutIDs(t *testing.T) {
 		assert.Equal(t, want, done, n)
 	}
 }
+
+// Two corrections of a row count, and one that an instrument makes is a fault, wherever it is.
+func TestARowWithTwoCorrections(t *testing.T) {
+	w := newWorld(t, loop.Config{Instruments: []string{"ci"}})
+	row := loop.Past{
+		Event: loop.Event{Text: "Why?", At: start}, Text: "So.", Corrections: []loop.Correction{
+			{Reviewer: "ann", Text: "Name the server."}, {Reviewer: "ci", Text: "Be brief."},
+		},
+	}
+	_, err := w.Import(ctx, each([]loop.Past{row}), "", "")
+	assertField(t, "Reviewer", err)
+	row.Corrections[1].Reviewer = "bob"
+	done, err := w.Import(ctx, each([]loop.Past{row}), "", "")
+	require.NoError(t, err)
+	assert.Equal(t, 2, done.Corrections)
+}
+
+// A row without an id is named by its content, and what became of it without a time has its time.
+func TestARowWithoutAnID(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	yes := true
+	row := loop.Past{Event: loop.Event{Text: "Why?", Session: "s", At: start.Add(-time.Hour)},
+		Text: "So.", Outcomes: []loop.Outcome{{Success: &yes}}}
+	done, err := w.Import(ctx, each([]loop.Past{row}), "", "")
+	require.NoError(t, err)
+	assert.Equal(t, 1, done.Outcomes)
+	id, err := w.Find(ctx, "s")
+	require.NoError(t, err)
+	assert.Regexp(t, "^past-[0-9a-f]{24}$", id)
+	account, err := w.Explain(ctx, id)
+	require.NoError(t, err)
+	require.Len(t, account.Statements, 1)
+	assert.Equal(t, start.Add(-time.Hour), account.Statements[0].At)
+	other := loop.Past{Event: loop.Event{Text: "Why not?", At: start}, Text: "So."}
+	done, err = w.Import(ctx, each([]loop.Past{row, other}), "", "")
+	require.NoError(t, err)
+	assert.Equal(t, []int{2, 1, 1}, []int{done.Rows, done.Known, done.Answers})
+}
+
+// An import of rows that are all known is no entry in the audit log.
+func TestAnImportOfKnownRows(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	rows := []loop.Past{
+		{Event: loop.Event{ID: "a", Text: "Why?", At: start}, Text: "So."},
+		{Event: loop.Event{ID: "b", Text: "Why?", At: start}, Text: "So."},
+	}
+	for n, some := range [][]loop.Past{rows[:1], rows[1:], rows, rows} {
+		done, err := w.Import(ctx, each(some), "kim", "file")
+		require.NoError(t, err)
+		assert.Equal(t, n > 1, done.Known == 2)
+		entries := 0
+		for e, err := range store.AuditEntries(ctx, w.store, store.Query{}) {
+			require.NoError(t, err)
+			if e.Action == "loop.import" {
+				entries++
+			}
+		}
+		assert.Equal(t, min(n+1, 2), entries)
+		w.clock.Advance(time.Minute)
+	}
+}

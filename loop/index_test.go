@@ -3,6 +3,7 @@ package loop
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -87,4 +88,48 @@ func TestTheNearestIsOfTheDomain(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, id)
 	}
+}
+
+// The heuristic with the most similar advice is found however little it has in common, and each
+// failure of the similarity is returned.
+func TestTheNearestAdvice(t *testing.T) {
+	h := learning.Heuristic{ID: "rotate", Condition: "the disk is full", Action: "Rotate the logs."}
+	a, err := New(t.Context(), Config{Lessons: Lessons{Heuristics: []learning.Heuristic{h}}})
+	require.NoError(t, err)
+	id, similarity, err := a.nearest(t.Context(), "", "the disk is full", "Rotate all logs now.")
+	require.NoError(t, err)
+	assert.Equal(t, "rotate", id)
+	assert.Greater(t, similarity, 0.2)
+	assert.Less(t, similarity, 1.)
+	for n := range 2 {
+		calls := 0
+		a.cfg.Tuning.Similarity = similar(func() error {
+			if calls++; calls > n {
+				return fmt.Errorf("call %d", n)
+			}
+			return nil
+		})
+		a.similar = a.cfg.Tuning.Similarity
+		a.library.Store(nil)
+		id, _, err = a.nearest(t.Context(), "", "the disk is full", "Rotate all logs now.")
+		require.EqualError(t, err, fmt.Sprintf("call %d", n))
+		assert.Empty(t, id)
+	}
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	var x index[string]
+	x.add("a", "the disk is full", true)
+	_, err = x.similar(done, heed.Trigrams{}, "the disk")
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A similar similarity finds all texts equal, or fails.
+type similar func() error
+
+func (f similar) Similar(_ context.Context, _ string, others []string) ([]float64, error) {
+	numbers := make([]float64, len(others))
+	for i := range numbers {
+		numbers[i] = 1
+	}
+	return numbers, f()
 }

@@ -151,3 +151,22 @@ func FuzzReadLessons(f *testing.F) {
 		}
 	})
 }
+
+// A note or a heuristic with text that can't be kept is a fault that names it.
+func TestLessonsWithTextThatCannotBeKept(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	for _, text := range []string{"", "\xff", "a\x00b"} {
+		for field, l := range map[string]loop.Lessons{
+			"Notes[0].Text": {Notes: []loop.Note{{ID: "n", Text: text}}},
+			"Heuristics[0].Action": {
+				Heuristics: []learning.Heuristic{{ID: "h", Condition: "c", Action: text}},
+			},
+			"Heuristics[0].Condition": {
+				Heuristics: []learning.Heuristic{{ID: "h", Condition: text, Action: "a"}},
+			},
+		} {
+			_, err := w.Teach(ctx, l)
+			assertField(t, field, err)
+		}
+	}
+}

@@ -2,11 +2,13 @@ package loop
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
 )
 
 // What has not changed keeps its index: nothing, the notes, or the heuristics.
@@ -50,4 +52,36 @@ func TestALibraryKeepsWhatHasNotChanged(t *testing.T) {
 	require.NoError(t, err)
 	_, heuristics, _ = plan()
 	assert.Equal(t, 2, heuristics)
+}
+
+// What an agent keeps beside answers is bounded, or kept for good.
+func TestWhatIsKeptForHowLong(t *testing.T) {
+	taught := store.Limits{Most: 100_000, Refuse: true}
+	for name, test := range map[string]struct {
+		is, want store.Limits
+	}{
+		"notes":        {notesOf("n").Limits, taught},
+		"lessons":      {lessonsOf("n").Limits, taught},
+		"availability": {healthOf("n").Limits, store.Limits{For: time.Hour, Most: 1000}},
+		"plans":        {plansOf("n").Limits, store.Limits{For: time.Hour, Most: 10_000}},
+		"imports":      {importsOf("n").Limits, store.Limits{}},
+		"tenants":      {tenantsOf("n").Limits, store.Limits{}},
+	} {
+		assert.Equal(t, test.want, test.is, name)
+	}
+	assert.True(t, notesOf("n").Versioned)
+}
+
+// What was never kept is not known later either, however often it is asked for.
+func TestWhatWasNotKeptIsNotKnown(t *testing.T) {
+	var r recent[string, int]
+	r.put("a", 1, 1)
+	for range 3 {
+		_, known := r.get("b")
+		assert.False(t, known)
+		value, known := r.get("a")
+		assert.True(t, known)
+		assert.Equal(t, 1, value)
+	}
+	assert.Len(t, r.now, 1)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/llm"
@@ -412,4 +413,129 @@ func TestLessonsWithATextThatCannotBeKept(t *testing.T) {
 			require.ErrorIs(t, second(w.Learning().Standing(ctx, "rotate")), heed.ErrNotFound)
 		}
 	}
+}
+
+// An id may be as long as the names of an arm's observations leave room for.
+func TestTheLongestIDOfAnEvent(t *testing.T) {
+	w := newWorld(t, loop.Config{
+		Name: strings.Repeat("n", 240), Arms: []loop.Arm{{ID: "only"}},
+	})
+	most := 1024 - len(w.Strategy().Config().Name) - len("::/") - 36 - 20
+	require.NoError(t, second(w.Answer(ctx, loop.Event{ID: strings.Repeat("i", most), Text: "Why?"})))
+	_, err := w.Answer(ctx, loop.Event{ID: strings.Repeat("i", most+1), Text: "Why?"})
+	assert.ErrorContains(t, err, fmt.Sprintf("ID: is %d bytes long, may be %d", most+1, most))
+}
+
+func TestBoundsOfAnOutcome(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	id := w.answer(loop.Event{Text: "Why?"}).ID
+	yes, no := true, false
+	reward := func(x float64) loop.Outcome { return loop.Outcome{Reward: &x} }
+	for _, test := range []struct {
+		field string // of the fault, and empty without one
+		o     loop.Outcome
+	}{
+		{"", reward(-1)}, {"", reward(1)}, {"", loop.Outcome{Success: &no}},
+		{"Reward", reward(math.Nextafter(-1, -2))}, {"Reward", reward(math.Nextafter(1, 2))},
+		{"Reward", reward(math.NaN())},
+		{"", loop.Outcome{Success: &yes, Errors: 0, Retries: 0, Duration: 0}},
+		{"Errors", loop.Outcome{Success: &yes, Errors: -1}},
+		{"Retries", loop.Outcome{Success: &yes, Retries: -1}},
+		{"Duration", loop.Outcome{Success: &yes, Duration: -1}},
+		{"", loop.Outcome{Success: &yes, Cost: 1e6}},
+		{"Cost", loop.Outcome{Success: &yes, Cost: math.Nextafter(1e6, 2e6)}},
+		{"Cost", loop.Outcome{Success: &yes, Cost: -1e-9}},
+		{"", loop.Outcome{Success: &yes, Confidence: 1}},
+		{"Confidence", loop.Outcome{Success: &yes, Confidence: math.Nextafter(1, 2)}},
+		{"Confidence", loop.Outcome{Success: &yes, Confidence: -1e-9}},
+		{"Success", loop.Outcome{}}, {"", loop.Outcome{Withdraw: true}},
+		{"Withdraw", loop.Outcome{Withdraw: true, Success: &yes}},
+		{"Withdraw", loop.Outcome{Withdraw: true, Reward: new(float64)}},
+		{"Withdraw", loop.Outcome{Withdraw: true, Cost: 1}},
+		{"Source", loop.Outcome{Success: &yes, Source: "\xff"}},
+	} {
+		err := w.Outcome(ctx, id, test.o)
+		if test.field == "" {
+			assert.NoError(t, err)
+			continue
+		}
+		assertField(t, test.field, err)
+	}
+}
+
+func TestBoundsOfAPastAnswer(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	for n, test := range []struct {
+		field string // of the fault, and empty without one
+		p     loop.Past
+	}{
+		{"", loop.Past{Arm: "only", Propensity: 1}}, {"", loop.Past{Arm: "only", Propensity: 1e-9}},
+		{"Propensity", loop.Past{Arm: "only", Propensity: math.Nextafter(1, 2)}},
+		{"Propensity", loop.Past{Arm: "only", Propensity: -1e-9}},
+		{"Arm", loop.Past{Arm: "other"}},
+		{"", loop.Past{Spent: answer.Spent{Cost: 1e6}}},
+		{"Spent.Cost", loop.Past{Spent: answer.Spent{Cost: math.Nextafter(1e6, 2e6)}}},
+		{"Spent.Cost", loop.Past{Spent: answer.Spent{Cost: -1e-9}}},
+		{"Spent", loop.Past{Spent: answer.Spent{Latency: -1}}},
+		{"Spent", loop.Past{Spent: answer.Spent{Tokens: -1}}},
+	} {
+		test.p.Event, test.p.Text = loop.Event{ID: fmt.Sprint(n), Text: "Why?", At: start}, "So."
+		_, err := w.Import(ctx, each([]loop.Past{test.p}), "", "")
+		if test.field == "" {
+			assert.NoError(t, err)
+			continue
+		}
+		assertField(t, test.field, err)
+	}
+}
+
+func TestBoundsOfAConfiguration(t *testing.T) {
+	type cfg = loop.Config
+	price := func(in, out float64) cfg {
+		return cfg{Arms: []loop.Arm{{ID: "a", InputPrice: in, OutputPrice: out}}}
+	}
+	fit := func(fit, answer float64) cfg {
+		return cfg{Tuning: loop.Tuning{Fit: fit, AnswerFit: answer}}
+	}
+	above := func(x float64) float64 { return math.Nextafter(x, math.Inf(1)) }
+	for _, test := range []struct {
+		field string // of the fault, and empty without one
+		cfg   cfg
+	}{
+		{"", cfg{Name: strings.Repeat("n", 240)}}, {"Name", cfg{Name: strings.Repeat("n", 1025)}},
+		{"", cfg{Keep: 1}}, {"Keep", cfg{Keep: -1}},
+		{"", cfg{Control: 1}}, {"Control", cfg{Control: above(1)}}, {"Control", cfg{Control: -1e-9}},
+		{"", fit(1, 1)}, {"Tuning.Fit", fit(above(1), 0)}, {"Tuning.Fit", fit(-1e-9, 0.5)},
+		{"", fit(0.5, 0.5)}, {"", fit(0.5, 1)}, {"Tuning.AnswerFit", fit(0.5, above(1))},
+		{"Tuning.AnswerFit", fit(above(0.5), 0.5)},
+		{"Budget.Time", cfg{Budget: loop.Budget{Time: -1}}}, {"", cfg{Budget: loop.Budget{Time: 1}}},
+		{"Budget.Notes", cfg{Budget: loop.Budget{Notes: -1}}}, {"", cfg{Budget: loop.Budget{Notes: 1}}},
+		{"", price(1e6, 1e6)}, {"", price(0, 0)},
+		{"Arms[0].InputPrice", price(above(1e6), 0)}, {"Arms[0].OutputPrice", price(0, above(1e6))},
+		{"Arms[0].InputPrice", price(-1e-9, 0)}, {"Arms[0].OutputPrice", price(0, -1e-9)},
+		{"Fallbacks[0]", cfg{Fallbacks: []decision.LLM{nil}}},
+	} {
+		test.cfg.Store, test.cfg.Model = new(memstore.Store), &mouth{}
+		_, err := loop.New(ctx, test.cfg)
+		if test.field == "" {
+			assert.NoError(t, err)
+			continue
+		}
+		var fields []string
+		for fault := range heed.ConfigErrors(err) {
+			fields = append(fields, fault.Field)
+		}
+		assert.Equal(t, []string{test.field}, fields, "%.200v", err)
+	}
+}
+
+// An event that is refused has no answer at all.
+func TestARefusedEventHasNoAnswer(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	for _, e := range []loop.Event{{}, {Text: "Why?", Task: strings.Repeat("t", 513)}} {
+		given, err := w.Answer(ctx, e)
+		require.Error(t, err)
+		assert.Equal(t, loop.Answer{}, given)
+	}
+	assert.Zero(t, w.model.calls())
 }

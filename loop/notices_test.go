@@ -339,3 +339,21 @@ func TestAnAnswerDoesNotWaitForASlowCommit(t *testing.T) {
 		})
 	}
 }
+
+// A notice about a tenant's answer has the tenant.
+func TestNoticesHaveTheirTenant(t *testing.T) {
+	tenants := make(map[string]int)
+	w := newWorld(t, loop.Config{
+		Arms: []loop.Arm{{ID: "only"}}, Observer: func(ctx context.Context, n heed.Notice) {
+			if _, is := n.(heed.Selected); is {
+				tenants[heed.TenantOf(ctx)]++
+			}
+		},
+	})
+	acme, err := w.Tenant(ctx, "acme")
+	require.NoError(t, err)
+	for _, agent := range []*loop.Agent{w.Agent, acme} {
+		require.NoError(t, second(agent.Answer(ctx, loop.Event{Text: "Why?", Session: "s"})))
+	}
+	assert.Equal(t, map[string]int{"": 1, "acme": 1}, tenants)
+}

@@ -365,3 +365,16 @@ func TestHostileStatements(t *testing.T) {
 	}
 	assert.Equal(t, before, w.state())
 }
+
+// Praise that is older than what the same person stated since writes no heuristic.
+func TestOutdatedPraiseWritesNoHeuristic(t *testing.T) {
+	w := newWorld(t, loop.Config{Tuning: loop.Tuning{Extract: []string{"*"}}})
+	id := w.answer(loop.Event{Text: "Why?", Person: "ann"}).ID
+	w.clock.Advance(time.Minute)
+	require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: -1, At: w.clock.Now()}))
+	asked := len(w.model.asked)
+	require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1, At: start}))
+	assert.Len(t, w.model.asked, asked)
+	_ = w.React(ctx, id, loop.Reaction{Person: "bob", Value: 1})
+	assert.Greater(t, len(w.model.asked), asked, "a control")
+}

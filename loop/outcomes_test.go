@@ -22,6 +22,7 @@ import (
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -766,4 +767,102 @@ func TestAHeuristicsAnswerThatCannotBeRecorded(t *testing.T) {
 	require.ErrorContains(t, second(w.Answer(ctx, loop.Event{Text: full})), "redact")
 	assert.Zero(t, w.model.calls())
 	assert.Empty(t, w.records())
+}
+
+// What another program recorded about arms can be judged by an agent without arms.
+func TestAnAgentWithoutArmsHearsOfOthers(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i"}).ID
+	w.cfg.Arms = nil
+	plain := w.again()
+	require.NoError(t, plain.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}))
+	account, err := plain.Explain(ctx, id)
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, account.Worth)
+	assert.Empty(t, w.outcomes())
+}
+
+// What took an answer back is no evidence about the arm, also if its model gave no usable answer.
+func TestAnUndoWhoseModelIsOfNoUse(t *testing.T) {
+	for text, failures := range map[string]int{"Undo that.": 0, "Why not?": 1} {
+		w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+		e := loop.Event{Text: "Why?", Session: "s", Person: "ann", Domain: "d", Item: "i"}
+		w.answer(e)
+		w.clock.Advance(time.Second)
+		e.Text = text
+		p, err := w.Prepare(ctx, e)
+		require.NoError(t, err)
+		before := len(w.outcomes())
+		_, err = w.Answered(ctx, p, loop.Reply{Err: &llm.Error{Failure: llm.Unusable}})
+		require.NoError(t, err)
+		assert.Len(t, w.outcomes(), before+failures, text)
+	}
+}
+
+// Whoever changes what an arm was credited with returns the error of a store that can't show
+// whether the credit can be taken back. Then the call changes no record.
+func TestACreditThatMayBeForgotten(t *testing.T) {
+	yes := true
+	for name, call := range map[string]func(w *world) error{
+		"React": func(w *world) error {
+			return w.React(ctx, "e", loop.Reaction{Person: "ann", Value: -1})
+		},
+		"Outcome": func(w *world) error { return w.Outcome(ctx, "e", loop.Outcome{Success: &yes}) },
+		"Undo":    func(w *world) error { return w.Undo(ctx, "e", "ann") },
+		"Correct": func(w *world) error {
+			return second(w.Correct(ctx, "e", loop.Correction{Reviewer: "kim", Text: "Be brief."}))
+		},
+		"Hear": func(w *world) error {
+			return second(w.Hear(ctx, learning.Message{
+				ID: "m", Text: "Undo that.", Session: "s", Person: "ann", At: w.clock.Now(),
+			}))
+		},
+		"Prepare": func(w *world) error {
+			return second(w.Prepare(ctx, loop.Event{Text: "Undo that.", Session: "s", Person: "ann"}))
+		},
+		"Import": func(w *world) error {
+			return second(w.Import(ctx, each([]loop.Past{{
+				Event: loop.Event{ID: "e", Text: "Why?", At: start}, Text: "So.",
+				Reactions: []loop.Reaction{{Person: "bob", Value: -1}},
+			}}), "", ""))
+		},
+	} {
+		kept, err := memstore.New(memstore.Config{
+			Now: (&clock{now: start.Add(time.Minute)}).Now, Retention: store.Retention{HistoryPerCell: 2},
+		})
+		require.NoError(t, err)
+		sea := &storetest.Failing{Store: kept}
+		w := newWorld(t, loop.Config{Store: sea, RequireStore: true, Arms: []loop.Arm{{ID: "only"}}})
+		e := loop.Event{ID: "e", Text: "Why?", Session: "s", Person: "ann", Domain: "d", Item: "i"}
+		w.answer(e)
+		require.NoError(t, w.React(ctx, "e", loop.Reaction{Person: "ann", Value: 1}))
+		for n := range 4 {
+			e.ID, e.Session, e.Person = fmt.Sprint(n), "", "bob"
+			w.answer(e)
+			require.NoError(t, w.React(ctx, e.ID, loop.Reaction{Person: "ann", Value: 1}))
+		}
+		w.clock.Advance(time.Second)
+		// The store has forgotten the credit, and this process finds out.
+		require.ErrorIs(t, w.React(ctx, "e", loop.Reaction{Person: "ann", Value: 0.5}),
+			evidence.ErrForgotten, name)
+		w.clock.Advance(time.Second)
+		before := w.records()
+		failed := 0
+		storetest.FailEach(func(at int, after bool) bool {
+			if after {
+				return true
+			}
+			sea.Fail(at, after)
+			err := call(w)
+			did, history := sea.Failed(), sea.Calls("History")
+			sea.Fail(0, false)
+			if did && history > 0 && err != nil {
+				failed++
+				assert.ErrorIs(t, err, storetest.ErrFailed, name)
+				assert.Equal(t, before, w.records(), name)
+			}
+			return did && failed == 0
+		})
+		assert.Equal(t, 1, failed, name)
+	}
 }

@@ -3,6 +3,7 @@ package loop_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -151,4 +152,24 @@ func TestAPlanOfNoEventIsNotKept(t *testing.T) {
 	var fault *heed.InputError
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "Plan.Event.ID", fault.Field)
+}
+
+// A plan keeps its arm as it was if the agent that finds it has no such arm.
+func TestAKeptPlanOfAnArmThatIsGone(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "a", System: "Be brief.", InputPrice: 3}}})
+	p, err := w.Prepare(ctx, loop.Event{ID: "e", Text: "Why?"})
+	require.NoError(t, err)
+	require.NoError(t, w.KeepPlan(ctx, "kim", p))
+	for _, arms := range [][]loop.Arm{{{ID: "b"}}, {{ID: "a", System: "Be long."}}} {
+		w.cfg.Arms = arms
+		found, err := w.again().KeptPlan(ctx, "kim", "e")
+		require.NoError(t, err)
+		want := "Be brief."
+		if arms[0].ID == "a" {
+			want = "Be long."
+		}
+		assert.Equal(t, want, found.Arm.System)
+	}
+	p.Result.Threshold = math.NaN()
+	require.ErrorContains(t, w.KeepPlan(ctx, "kim", p), "NaN")
 }

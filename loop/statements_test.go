@@ -410,3 +410,20 @@ func TestASessionHasOneArm(t *testing.T) {
 		}
 	}
 }
+
+// A message that took an answer back is not answered by a heuristic, and one that is to be answered
+// by the model neither.
+func TestWhatNoHeuristicAnswers(t *testing.T) {
+	h := trusted(learning.Heuristic{ID: "undo", Condition: "Undo that.", Action: "It is undone."})
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{h}}})
+	e := loop.Event{Text: "Undo that.", Session: "s", Person: "ann"}
+	given := w.answer(e)
+	assert.Equal(t, h.Action, given.Text, "there is no answer to undo")
+	w.answer(loop.Event{Text: "Why?", Session: "s", Person: "ann"})
+	w.clock.Advance(time.Second)
+	given = w.answer(e)
+	assert.NotEmpty(t, given.Plan.Undone)
+	assert.Equal(t, w.model.says, given.Text)
+	e.AskModel, e.Session, e.Person = true, "", ""
+	assert.Equal(t, w.model.says, w.answer(e).Text)
+}

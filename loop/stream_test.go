@@ -237,3 +237,20 @@ func TestAQuickerDeliveryReplacesThePieces(t *testing.T) {
 		assert.Equal(t, want, heard)
 	}
 }
+
+// A receiver that panics at what was held back to the end is the reason why there is no answer.
+func TestAReceiverThatPanicsAtTheEnd(t *testing.T) {
+	model := &stutterer{pieces: []string{"So be it <thin"}}
+	w := newWorld(t, loop.Config{Model: model})
+	pieces := 0
+	e := loop.Event{Text: "Why?", OnChunk: func(context.Context, string, bool) {
+		if pieces++; pieces == 2 {
+			panic("no more paper")
+		}
+	}}
+	given, err := w.Answer(ctx, e)
+	require.ErrorAs(t, err, new(*heed.PanicError))
+	assert.Equal(t, 2, pieces)
+	assert.Empty(t, given.Text)
+	require.ErrorAs(t, given.Result.Err, new(*heed.PanicError))
+}

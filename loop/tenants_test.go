@@ -610,3 +610,90 @@ func TestASweepPassesOverADamagedTenant(t *testing.T) {
 	}
 	assert.Equal(t, 1, swept)
 }
+
+// A tenant that answers is swept later, whichever call of the store fails at first.
+func TestAnActiveTenantIsNoted(t *testing.T) {
+	storetest.FailEach(func(at int, after bool) bool {
+		sea := &storetest.Failing{Store: new(memstore.Store)}
+		w := newWorld(t, loop.Config{Store: sea})
+		sea.Fail(at, after)
+		if acme, err := w.Tenant(ctx, "acme"); err == nil {
+			_, _ = acme.Answer(ctx, loop.Event{Text: "Why?"})
+		}
+		failed := sea.Failed()
+		sea.Fail(0, false)
+		acme, err := w.Tenant(ctx, "acme")
+		require.NoError(t, err)
+		require.NoError(t, second(acme.Answer(ctx, loop.Event{Text: "Why not?"})))
+		rows := 0
+		for _, err := range sea.Find(ctx, store.Query{Kind: "loop.tenant"}) {
+			require.NoError(t, err)
+			rows++
+		}
+		assert.Equal(t, 1, rows, "call %d", at)
+		return failed
+	})
+}
+
+// A tenant is swept again a minute later, and a day later if it was idle for a day. What fails is
+// reported.
+func TestWhenATenantIsSweptNext(t *testing.T) {
+	disk := &fullDisk{Store: new(memstore.Store)}
+	w := newWorld(t, loop.Config{Store: disk})
+	acme, err := w.Tenant(ctx, "acme")
+	require.NoError(t, err)
+	require.NoError(t, second(acme.Answer(ctx, loop.Event{Text: "Why?"})))
+	due := func() (at time.Time) {
+		for r, err := range disk.Find(ctx, store.Query{Kind: "loop.tenant"}) {
+			require.NoError(t, err)
+			at = r.At
+		}
+		return at
+	}
+	for idle, next := range map[time.Duration]time.Duration{
+		24 * time.Hour: time.Minute, 24*time.Hour + time.Second: 24 * time.Hour,
+	} {
+		w.clock.now = start.Add(idle)
+		require.NoError(t, w.Sweep(ctx, time.Time{}))
+		assert.Equal(t, next, due().Sub(w.clock.Now()), "idle for %v", idle)
+		w.clock.now = start
+		w.Agent = w.again()
+		acme, err = w.Tenant(ctx, "acme")
+		require.NoError(t, err)
+		require.NoError(t, second(acme.Answer(ctx, loop.Event{Text: "Why?"})))
+	}
+	disk.full = true
+	require.ErrorIs(t, w.Sweep(ctx, time.Time{}), heed.ErrUnavailable)
+}
+
+// The choices of a tenant follow from the seed and its name, in whatever order tenants come, and
+// from neither without a seed.
+func TestSeedsOfTenants(t *testing.T) {
+	chosen := func(seeded bool, tenants ...string) (all string) {
+		cfg := loop.Config{
+			Store: new(memstore.Store), Model: &mouth{says: "So."},
+			Arms: []loop.Arm{{ID: "a"}, {ID: "b"}},
+		}
+		if seeded {
+			cfg.Testing.Seed = newSource(7)
+		}
+		root, err := loop.New(ctx, cfg)
+		require.NoError(t, err)
+		for _, tenant := range tenants {
+			agent, err := root.Tenant(ctx, tenant)
+			require.NoError(t, err)
+			if tenant != "acme" {
+				continue
+			}
+			for n := range 60 {
+				p, err := agent.Prepare(ctx, loop.Event{ID: fmt.Sprint(n), Text: "Why?"})
+				require.NoError(t, err)
+				all += p.Arm.ID
+			}
+		}
+		return all
+	}
+	assert.Equal(t, chosen(true, "acme"), chosen(true, "other", "acme"))
+	one, another := chosen(false, "acme"), chosen(false, "acme")
+	assert.NotEqual(t, one, another)
+}

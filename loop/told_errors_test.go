@@ -1,7 +1,9 @@
 package loop_test
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,5 +46,26 @@ func TestTheNextAttemptIsToldOfToolErrors(t *testing.T) {
 		assert.Len(t, plan.LeftOut, 20-want)
 		assert.Equal(t, loop.LeftOut{What: "error", ID: plan.LeftOut[0].ID, Why: "characters"},
 			plan.LeftOut[0])
+	}
+}
+
+// A budget that the rules use up leaves no room for a single error of the task.
+func TestErrorsInABudgetThatIsUsedUp(t *testing.T) {
+	for more, listed := range map[int]bool{0: true, 2000: false} {
+		w := newWorld(t, loop.Config{})
+		approved(t, w.Feedback(), "Name the server.")
+		p, err := w.Prepare(ctx, loop.Event{Text: "Why?"})
+		require.NoError(t, err)
+		w.cfg.Budget = loop.WithRoom(loop.Budget{}, len([]rune(p.System))+more)
+		w.Agent = w.again()
+		w.answer(loop.Event{ID: "e", Text: "Why?", Task: "t"})
+		_, err = w.Tool(ctx, "e", loop.ToolResult{Name: "sh", Err: errors.New("no such file")})
+		require.NoError(t, err)
+		p, err = w.Prepare(ctx, loop.Event{Text: "Why?", Task: "t"})
+		require.NoError(t, err)
+		assert.Equal(t, listed, slices.ContainsFunc(p.LeftOut, func(o loop.LeftOut) bool {
+			return o.What == "error" && o.Why == "characters"
+		}), "%+v", p.LeftOut)
+		assert.NotContains(t, p.LeftOut, loop.LeftOut{What: "errors", Why: "characters"})
 	}
 }

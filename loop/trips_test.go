@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -156,5 +157,40 @@ func TestAReactionIsTwoReads(t *testing.T) {
 		reads := counted.Calls("Read")
 		require.NoError(t, other.React(ctx, a.ID, loop.Reaction{Person: "ann", Value: 1}))
 		assert.Equal(t, 2, counted.Calls("Read")-reads)
+	}
+}
+
+// How often a call reads does not depend on how many answers it is about, nor on whose they are.
+func TestReadsOfCalls(t *testing.T) {
+	sea := &storetest.Failing{Store: new(memstore.Store)}
+	w := newWorld(t, loop.Config{
+		Store: sea, Arms: []loop.Arm{{ID: "only"}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+	})
+	reads := func(call func() error) int {
+		before := sea.Calls("Read")
+		require.NoError(t, call())
+		return sea.Calls("Read") - before
+	}
+	swept := func(n int) int {
+		for i := range n {
+			w.answer(loop.Event{Text: "Why?", Item: fmt.Sprint("item ", n, i)})
+		}
+		w.clock.Advance(time.Hour)
+		agent := w.again()
+		return reads(func() error { return agent.Sweep(ctx, time.Time{}) })
+	}
+	swept(1) // what a process reads once is read
+	idle := swept(0)
+	for _, n := range []int{1, 7} {
+		assert.Equal(t, 3, swept(n)-idle, "%d answers", n)
+	}
+	acme, err := w.Tenant(ctx, "acme")
+	require.NoError(t, err)
+	for _, agent := range []*loop.Agent{w.Agent, acme} {
+		require.NoError(t, second(agent.Prepare(ctx, loop.Event{Text: "Why?"})))
+		assert.Equal(t, 1, reads(func() error {
+			return second(agent.Prepare(ctx, loop.Event{Text: "Why?"}))
+		}))
 	}
 }

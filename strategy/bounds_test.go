@@ -346,8 +346,8 @@ func numberOf(t *testing.T, st store.Store, id strategy.ChoiceID) uint64 {
 	return 0
 }
 
-// A key draws the same for good, on any machine: the arm, its parameters, and by a vector. Who
-// changes how something is drawn changes these choices for all hosts.
+// A key draws the same for good: the arm, its parameters, and by a vector. Another way to draw
+// changes these choices for all hosts.
 func TestDrawsStay(t *testing.T) {
 	arms := []strategy.Arm{
 		{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2", "3"}}}},
