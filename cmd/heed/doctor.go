@@ -181,6 +181,7 @@ func (d *diagnosis) rows(s *session) error {
 		}
 	}
 	for r, err := range s.at.rows(s.ctx) {
+		kind, _ := store.KindOf(r.kind) // of all tenants, which may be many
 		switch {
 		case errors.Is(err, heed.ErrDamaged), errors.As(err, new(*heed.InputError)):
 			return d.damage(s, err) // the counts would be incomplete
@@ -190,17 +191,15 @@ func (d *diagnosis) rows(s *session) error {
 			kept[r.Kind.Name] = r.Kind.Limits.For
 		case r.Tally != nil:
 			t := r.Tally.Evidence(0)
-			count("observations", r.kind, t.N(), t.Last() > limit)
+			count("observations", kind, t.N(), t.Last() > limit)
 		case r.Record != nil:
-			name, _ := store.KindOf(r.kind) // without a tenant
 			age := s.now().Sub(r.Record.At.Time())
-			count("records", r.kind, 1, kept[name] > 0 && age > kept[name]+day)
+			count("records", kind, 1, kept[kind] > 0 && age > kept[kind]+day)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(sizes)) {
 		one := sizes[key]
 		d.Kinds = append(d.Kinds, *one)
-		name, _ := store.KindOf(one.Kind)
 		switch {
 		case one.odd > 0 && one.Has == "observations":
 			d.warning("%s in the future, of kind %s: the clock of some host was wrong",
@@ -208,7 +207,7 @@ func (d *diagnosis) rows(s *session) error {
 		case one.odd > 0:
 			d.warning("%s of %s longer than %s: does the host call Sweep of its store, or is its limit "+
 				"longer?", plural(one.odd, "is kept", "are kept"), show(one.Kind),
-				plural(int(kept[name]/day), "day", "days"))
+				plural(int(kept[one.Kind]/day), "day", "days"))
 		}
 	}
 	return nil
