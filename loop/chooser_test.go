@@ -221,7 +221,7 @@ func TestAFrozenAgentEndsNoRace(t *testing.T) {
 	}
 }
 
-// Agents without a seed choose otherwise, and the seed of Tuning.Strategy goes first.
+// Two agents without a seed make different choices. Of two seeds, Tuning.Strategy.Seed counts.
 func TestSeedsOfChoices(t *testing.T) {
 	chosen := func(cfg loop.Config) (all string) {
 		cfg.Store, cfg.Model = new(memstore.Store), &mouth{says: "So."}

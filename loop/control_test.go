@@ -74,7 +74,7 @@ func TestWaysAreOfTasks(t *testing.T) {
 	}
 }
 
-// Arms that are about notes alone are not chosen without a note, in the control group neither.
+// If each arm is for notes, an event without a note has no arm, in the control group as well.
 func TestTheControlGroupWithoutNotes(t *testing.T) {
 	w := newWorld(t, loop.Config{
 		Control: 1, Arms: []loop.Arm{{ID: "a", ForNotes: true}, {ID: "b", ForNotes: true}},

@@ -119,7 +119,8 @@ func (f pickyFunc) Similar(_ context.Context, one string, others []string) ([]fl
 	return numbers, f(one, others)
 }
 
-// The heuristics of a domain are not taken for all that fit if the others can't be compared.
+// If the heuristics of other domains can't be compared, a plan leaves out the candidates of the
+// event's domain as well, because a better one may be missing.
 func TestASimilarityThatFailsForSome(t *testing.T) {
 	of := trusted(rotating)
 	of.ID, of.Domain, of.Condition = "of the domain", "ops", "a disk of the domain"
@@ -141,7 +142,8 @@ func TestASimilarityThatFailsForSome(t *testing.T) {
 	}
 }
 
-// A note may be worded otherwise by letters, and must be as similar as a heuristic by meaning.
+// With a similarity of the host, a note fits from Tuning.Fit on, like a heuristic. By trigrams
+// the least similarity of a note is a constant.
 func TestHowSimilarANoteIs(t *testing.T) {
 	for _, test := range []struct {
 		tuning loop.Tuning

@@ -382,7 +382,7 @@ func TestAComparisonTakesBackWhatChanged(t *testing.T) {
 	assert.Equal(t, "d", got.Domains[0].Name)
 }
 
-// The means of a single answer are its own.
+// With a single answer, each mean is what this answer took.
 func TestTheGainOfASingleAnswer(t *testing.T) {
 	w := newWorld(t, loop.Config{Control: 1})
 	w.answer(loop.Event{Text: "Why?"})

@@ -54,7 +54,8 @@ func TestALibraryKeepsWhatHasNotChanged(t *testing.T) {
 	assert.Equal(t, 2, heuristics)
 }
 
-// What an agent keeps beside answers is bounded, or kept for good.
+// An agent limits its records of availability, plans, notes and lessons. It keeps imports and
+// tenants for good.
 func TestWhatIsKeptForHowLong(t *testing.T) {
 	taught := store.Limits{Most: 100_000, Refuse: true}
 	for name, test := range map[string]struct {

@@ -415,7 +415,7 @@ func TestLessonsWithATextThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// An id may be as long as the names of an arm's observations leave room for.
+// An id may be so long that the names of an arm's observations still fit.
 func TestTheLongestIDOfAnEvent(t *testing.T) {
 	w := newWorld(t, loop.Config{
 		Name: strings.Repeat("n", 240), Arms: []loop.Arm{{ID: "only"}},

@@ -799,8 +799,8 @@ func TestAnUndoWhoseModelIsOfNoUse(t *testing.T) {
 	}
 }
 
-// Whoever changes what an arm was credited with returns the error of a store that can't show
-// whether the credit can be taken back. Then the call changes no record.
+// A call that changes an arm's credit fails if the store can't show whether the credit can be taken
+// back, and then changes no record.
 func TestACreditThatMayBeForgotten(t *testing.T) {
 	yes := true
 	for name, call := range map[string]func(w *world) error{

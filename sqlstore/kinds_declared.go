@@ -81,9 +81,10 @@ func (k *kinds) set(kind store.Kind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	kind.Limits = k.limitsOf(kind)
-	// Each agent of a tenant declares again. What does not change keeps its counts.
+	// Each agent of a tenant declares again. If nothing changed, the counts stay; otherwise they go,
+	// with the counts of all tenants.
 	if known := k.known[kind.Name]; known == nil || !reflect.DeepEqual(known.Kind, kind) {
-		k.known[kind.Name], k.of = &keptKind{Kind: kind}, nil // and of tenants
+		k.known[kind.Name], k.of = &keptKind{Kind: kind}, nil
 	}
 }
 

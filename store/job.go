@@ -631,7 +631,7 @@ func (k Kind) unnamed(r Record, people []person) (unnamed, bool, error) {
 	if err == nil {
 		after, err = k.takeOut(text, r.Keys, people)
 	}
-	if err == nil && len(after.text) > max(MaxBody, len(text)) { // no store takes the pseudonyms
+	if err == nil && len(after.text) > max(MaxBody, len(text)) { // too large: without pseudonyms
 		all := Kind{Caused: slices.Concat(k.Caused, k.Decided)}
 		after, err = all.takeOut(text, r.Keys, people)
 	}

@@ -325,7 +325,7 @@ func TestChoicesOfASessionAreNumbered(t *testing.T) {
 	for n, arm := range []strategy.ArmID{"a", "b", "c", "d"} {
 		q.Arms = []strategy.ArmID{arm}
 		if n == 2 {
-			l = newLearner(t, cfg) // it goes on in another process
+			l = newLearner(t, cfg) // another process continues the session
 		}
 		assert.EqualValues(t, n, numberOf(t, cfg.Store, choose(t, l, q).ID))
 	}
