@@ -287,7 +287,7 @@ func (a *Agent) completePast(p *Past, now time.Time, hashed func([]byte)) error 
 		At      time.Time
 	}{*p, nil, []string{e.ID, e.Text, e.Session, e.Person, e.Stream, e.Domain, e.Task,
 		e.Item, e.Context}, e.At})
-	if err != nil { // of a number that is none
+	if err != nil { // of a text that is no number
 		return &heed.InputError{Field: "Past", Reason: err.Error()}
 	}
 	hash := sha256.Sum256(content)

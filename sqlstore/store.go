@@ -69,7 +69,7 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open returns the store in a database. It creates heed's tables if the database has none. Tables
+// Open returns the store in a database. It creates heed's tables in a database without them. Tables
 // of a newer heed, or of an earlier layout, are a [*SchemaError]. Any number of processes may open
 // one database at once.
 //
