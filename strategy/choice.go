@@ -144,7 +144,7 @@ func ChoiceOf(r *answer.Choice) Choice {
 	return (&details{made: *r}).choice()
 }
 
-// Parameter returns the value of a parameter of the arm, and "" if the arm has no parameter of this name.
+// Parameter returns the value of a parameter of the arm, and "" if the arm does not have it.
 func (c Choice) Parameter(name string) string {
 	for _, p := range c.facts().Parameters {
 		if p.Name == name {

@@ -138,7 +138,7 @@ func countOf(parts []evidence.Part) (n uint64) {
 	return n
 }
 
-// partsOf returns the parts of a cell, which follow each other. A cell without evidence has no parts.
+// partsOf returns the parts of a cell, which follow each other. One without evidence has no parts.
 func partsOf(parts []evidence.Part, cell evidence.Cell) []evidence.Part {
 	first := 0
 	for first < len(parts) && parts[first].Cell != cell {
