@@ -4,6 +4,7 @@ package evidence_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -47,6 +48,37 @@ func TestCDFEverywhere(t *testing.T) {
 		}
 	}
 	assert.InDelta(t, 0.5, evidence.CDF(evidence.Beta{Alpha: 1e12, Beta: 1e12}, 0.5), 1e-9)
+}
+
+// A rate that a hundred million observations show has the interval of the normal distribution.
+func TestIntervalsOfManyObservations(t *testing.T) {
+	for _, b := range []evidence.Beta{{Alpha: 1e9, Beta: 1e9}, {Alpha: 1e8, Beta: 4e8}} {
+		deviation := math.Sqrt(evidence.Variance(b))
+		low, high := b.Interval(0.95)
+		assert.InDelta(t, -1.959964, (low-b.Mean())/deviation, 1e-5)
+		assert.InDelta(t, 1.959964, (high-b.Mean())/deviation, 1e-5)
+	}
+}
+
+// With a concentration, a draw is from a distribution with the belief's mean, which is also the
+// floor. Without one it is from the level.
+func TestWhatABeliefIsDrawnFrom(t *testing.T) {
+	level := evidence.Beta{Alpha: 3, Beta: 1}
+	b := evidence.Belief{Level: level}
+	of, floor := b.Drawn()
+	assert.Equal(t, level, of)
+	assert.Zero(t, floor)
+	b.Strength, b.Successes, b.Failures, b.Concentration = 4, 1, 3, 20 // (4·¾ + 1) / 8
+	of, floor = b.Drawn()
+	assert.Equal(t, evidence.Beta{Alpha: 10, Beta: 10}, of)
+	assert.Equal(t, 0.5, floor)
+	b.Successes = 2
+	_, floor = b.Drawn()
+	assert.Equal(t, math.Round(5./9*(1<<24))/(1<<24), floor)
+	src := rand.NewPCG(1, 2)
+	for range 100 {
+		assert.GreaterOrEqual(t, b.Draw(src), floor*(1-1e-9))
+	}
 }
 
 func TestInvalidBeta(t *testing.T) {

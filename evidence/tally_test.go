@@ -184,6 +184,19 @@ func TestTakingOneOfTwo(t *testing.T) {
 	assert.Equal(t, evidence.Count{}, tally.Positive)
 }
 
+// A tally from which all was taken away is empty: no rounding is left of it.
+func TestTakingAllLeavesNothing(t *testing.T) {
+	tally := evidence.Tally{HalfLife: time.Hour}
+	weights := []float64{0.1, 0.2, 0.7}
+	for _, w := range weights {
+		tally.Add(w, 0, 1, origin)
+	}
+	for _, w := range weights {
+		tally.Take(w, 0, 1, origin)
+	}
+	assert.Equal(t, evidence.Tally{HalfLife: time.Hour}, tally)
+}
+
 func TestEffectiveNumber(t *testing.T) {
 	tally := func(weights ...float64) evidence.Sums {
 		var tally evidence.Tally
@@ -193,6 +206,8 @@ func TestEffectiveNumber(t *testing.T) {
 		return tally.At(origin)
 	}
 	assert.Zero(t, evidence.Sums{}.Effective(0.3))
+	assert.Zero(t, evidence.Sums{Mass: 1e-300}.Effective(0.3), "its squares are too small for a number")
+	assert.Zero(t, evidence.Sums{Mass: -1e-17, Squares: 1}.Effective(0.3), "rounding has left it")
 	assert.InDelta(t, 3, tally(1, 1, 1).Effective(0.3), 1e-12)
 	assert.InDelta(t, 4, tally(0.5, 0.5, 0.5, 0.5).Effective(0.3), 1e-12,
 		"equal weights of any size count one each")
@@ -222,7 +237,12 @@ func TestKept(t *testing.T) {
 	require.Less(t, left, 0.05, "what counts of two loud people")
 	kish := sums.Mass * sums.Mass / (38 + 200*left*left)
 	assert.InDelta(t, kish, sums.Mass/sums.Kept(), 1e-6)
-	assert.Positive(t, evidence.Sums{Mass: 1, Limited: 1}.Kept())
+	for sums, want := range map[evidence.Sums]float64{
+		{Mass: 4, Limited: 1}: 0.75, {Mass: 4}: 1, {Mass: 4, Limited: -1}: 1,
+		{Limited: 1}: 1, {Mass: -1, Limited: 1}: 1, {Mass: 1, Limited: 1}: 1e-9,
+	} {
+		assert.Equal(t, want, sums.Kept(), "%+v", sums)
+	}
 }
 
 func TestPosteriorKeepsThePrior(t *testing.T) {
