@@ -117,6 +117,29 @@ func TestARequestWithoutAKeyIsRefused(t *testing.T) {
 	assert.Equal(t, "a", variantOf(t, alone, decision.Request{}), "there is nothing to split")
 }
 
+// A request that is not valid, or whose caller has left, reaches no key and no variant.
+func TestWhatAnExperimentRefuses(t *testing.T) {
+	called := 0
+	e := experiment(t, "", func(r decision.Request) string { called++; return r.EventID },
+		decision.Variant{Name: "a", Share: 1, Strategy: onlyDecides(
+			func(context.Context, decision.Request) (decision.Result, error) {
+				called++
+				return decision.Result{}, nil
+			})}, decision.Variant{Name: "b", Strategy: says("b", decision.Model)})
+	left, leave := context.WithCancel(ctx)
+	leave()
+	_, err := e.Decide(left, decision.Request{EventID: "e"})
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = e.Decide(ctx, decision.Request{EventID: "e\x00"})
+	var fault *heed.InputError
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "EventID", fault.Field)
+	assert.Zero(t, called)
+	_, err = e.Decide(ctx, decision.Request{EventID: "e"})
+	require.NoError(t, err)
+	assert.Equal(t, 2, called)
+}
+
 // The error of a variant is the experiment's, with the name of the variant.
 func TestAVariantThatFails(t *testing.T) {
 	broken := errors.New("broken")

@@ -187,6 +187,26 @@ func TestAModelCompares(t *testing.T) {
 	assert.Len(t, *requests, 1)
 }
 
+// A comparison is counted with the tokens that its model reports, and without a number below 0.
+func TestTokensOfAComparison(t *testing.T) {
+	for reported, counted := range map[int]int{0: 0, 1: 1, -7: 0} {
+		s := decision.SameMeaning(decision.LLMFunc(func(context.Context, decision.LLMRequest) (
+			decision.LLMResponse, error) {
+			return decision.LLMResponse{Text: "1: same\n2: different", InputTokens: reported,
+				OutputTokens: reported}, nil
+		}))
+		answers := decision.LLMFunc(func(context.Context, decision.LLMRequest) (
+			decision.LLMResponse, error) {
+			return decision.LLMResponse{Text: "Have them rotated.", InputTokens: 10,
+				OutputTokens: 20}, nil
+		})
+		res := decide(t, decision.Config{LLM: answers, Similarity: s},
+			decision.Request{EventID: "e", Candidates: oneAndOther()})
+		require.Len(t, res.Compared, 2)
+		assert.Equal(t, []int{10 + counted, 20 + counted}, []int{res.InputTokens, res.OutputTokens})
+	}
+}
+
 // The answer is there all the same.
 func TestAnUnclearComparisonCountsNothing(t *testing.T) {
 	for name, s := range map[string]heed.Similarity{

@@ -463,6 +463,21 @@ func TestAChangeOfARuleHasItsWords(t *testing.T) {
 		"a pin is not inherited unsaid")
 }
 
+// Nobody is asked whether a caller may act who has left.
+func TestACallerWhoLeftIsNotAuthorized(t *testing.T) {
+	asked := 0
+	w := newWorld(t, feedback.Config{Authorize: func(context.Context, feedback.Act) error {
+		asked++
+		return nil
+	}})
+	left, leave := context.WithCancel(ctx)
+	leave()
+	_, err := w.rules.Propose(left, feedback.Submission{Draft: rule("Be brief"), Actor: "paul",
+		Reason: "x"})
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Zero(t, asked)
+}
+
 func TestAuthorizer(t *testing.T) {
 	var asked []string
 	denied := errors.New("not an admin")

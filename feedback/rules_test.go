@@ -461,6 +461,36 @@ func TestEvidenceCantForgeARule(t *testing.T) {
 	assert.Equal(t, []string{feedback.WarnSingle, feedback.WarnVerbatim}, w.pending().Warnings)
 }
 
+// A drafter's text has the warning of a reviewer's words only if it has twenty characters of them.
+func TestADraftersOwnWordsAreNotVerbatim(t *testing.T) {
+	for text, verbatim := range map[string]bool{
+		long[1:21]: true, long[2:21]: false, "Keep every summary below one page.": false,
+	} {
+		w := newWorld(t, feedback.Config{Drafter: func(context.Context,
+			[]feedback.Feedback) (feedback.Draft, error) {
+			return feedback.Draft{Text: text}, nil
+		}})
+		w.says("ann", long)
+		w.says("bob", long)
+		assert.Equal(t, verbatim, slices.Contains(w.pending().Warnings, feedback.WarnVerbatim), text)
+	}
+}
+
+// After a rule was revoked, its cluster is proposed again if three more corrections say so.
+func TestARevokedRuleIsProposedAgainAfterThreeCorrections(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	heldOpen(w)
+	p := w.approve(w.pending(), "cleo", "dan")
+	_, err := w.rules.Move(ctx, order(p.ID), feedback.StateRevoked)
+	require.NoError(t, err)
+	for n := range 3 {
+		require.Empty(t, w.proposals(feedback.StatePending), n)
+		w.says("ann", "tests are missing")
+		w.flush()
+	}
+	assert.Len(t, w.proposals(feedback.StatePending), 1)
+}
+
 func TestADraftersNonsenseIsContained(t *testing.T) {
 	for name, draft := range map[string]func([]feedback.Feedback) (feedback.Draft, error){
 		"a panic": func([]feedback.Feedback) (feedback.Draft, error) { panic("no") },

@@ -42,6 +42,22 @@ func TestSweepKnowsWhatIsDue(t *testing.T) {
 	assert.Greater(t, w.rule(r.ID).Effect.Measured, measured)
 }
 
+// What was done an hour ago is due, to the microsecond.
+func TestAPeriodEndsToTheMicrosecond(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	held(w)
+	w.clock.advance(3 * time.Hour)
+	at := start.Add(time.Hour)
+	require.NoError(t, w.Sweep(ctx, at))
+	require.Len(t, w.proposals(feedback.StatePending), 1)
+	w.says("ann", "name the owner")
+	w.says("ann", "name an owner")
+	require.NoError(t, w.Sweep(ctx, at.Add(time.Hour-time.Microsecond)))
+	assert.Len(t, w.proposals(feedback.StatePending), 1)
+	require.NoError(t, w.Sweep(ctx, at.Add(time.Hour)))
+	assert.Len(t, w.proposals(feedback.StatePending), 2)
+}
+
 // A caller whose clock is ahead lets nothing expire.
 func TestSweepBelievesTheEarlierClock(t *testing.T) {
 	w := newWorld(t, feedback.Config{})

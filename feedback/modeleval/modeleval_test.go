@@ -128,6 +128,8 @@ func TestReplies(t *testing.T) {
 		"a field twice":         `{"same": [1], "same": [], "opposite": []}`,
 		"in capitals":           `{"same": [1], "opposite": [], "SAME": []}`,
 		"escaped":               `{"same": [1], "opposite": [], "s\u0061me": []}`,
+		"in capitals alone":     `{"SAME": [1], "opposite": []}`,
+		"escaped alone":         `{"s\u0061me": [1], "opposite": []}`,
 		"another field":         `{"same": [1], "opposite": [], "class": "high"}`,
 		"two objects":           `{"same": [1], "opposite": []} {"x": 1}`,
 		"an empty one behind":   `{"same": [1], "opposite": []} {}`,
@@ -249,6 +251,8 @@ func TestManySeemToContradict(t *testing.T) {
 
 	_, err = modeleval.New(replies(none, none, `{"same": [32], "opposite": []}`))(ctx, c)
 	require.ErrorContains(t, err, "32 must be the number of a text")
+	_, err = modeleval.New(replies(`{"same": [101], "opposite": []}`, none, none))(ctx, c)
+	require.ErrorContains(t, err, "101 must be the number of a text", "it is the next question's")
 }
 
 // A model that lies brings a proposal about, and no rule. People see every source, take out what

@@ -56,6 +56,8 @@ func TestOpposeNamesTheReason(t *testing.T) {
 		opposed oppose.Way
 	}{
 		{"caching is allowed", "caching is not allowed", oppose.Polarity},
+		{"delete files we don't", "delete files", oppose.Polarity},
+		{"delete files we mustn't", "delete files", oppose.Polarity},
 		{"the retry limit is 3", "the retry limit is 5", oppose.Numbers},
 		{"enable caching", "disable caching", oppose.Meaning},
 		{"lint before testing", "testing before lint", oppose.Order},
@@ -71,6 +73,7 @@ func TestOpposeNamesTheReason(t *testing.T) {
 		{"convert cents to euros", "convert euros to cents", oppose.Order},
 		{"servers call clients", "clients call servers", oppose.Order},
 		{"store it in PostgreSQL", "store it in MySQL", oppose.Names},
+		{"store it in PostgreSQL", "store it in PostgreSQL and MySQL", oppose.Way("")},
 		{"round prices to euros", "round prices to cents", oppose.Words},
 		{"wait for 5 seconds", "wait 5 seconds", oppose.Way("")},
 		{"wait for 5 seconds", "wait for 5 minutes", oppose.Words},
@@ -97,6 +100,7 @@ func TestOpposeNamesTheReason(t *testing.T) {
 			oppose.Way("")},
 		{"use safe calls", "use unsafe calls", oppose.Meaning},
 		{"use safe and unsafe calls", "use unsafe calls", oppose.Way("")},
+		{"use safe calls", "use safe and unsafe calls", oppose.Way("")},
 		{"be careful", "be careless", oppose.Meaning},
 		{"make safe calls", "make unsafe calls, careless ones", oppose.Meaning},
 		{"nutze caches nicht, sende daten", "nutze caches, nie logs", oppose.Polarity},

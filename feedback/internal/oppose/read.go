@@ -256,7 +256,7 @@ func (r *Reading) readClauses() {
 		case negations.has(t.word) || denseNegation.has(t.word):
 			r.negations++
 			// What came before the negation in this clause is not denied, so it is settled first.
-			if len(clause) > 0 && i > 0 && !auxiliaries.has(r.tokens[i-1].word) &&
+			if len(clause) > 0 && !auxiliaries.has(r.tokens[i-1].word) &&
 				!denseNegation.has(t.word) && !r.ends(i) {
 				flush()
 			}
