@@ -197,6 +197,17 @@ func TestTakingAllLeavesNothing(t *testing.T) {
 	assert.Equal(t, evidence.Tally{HalfLife: time.Hour}, tally)
 }
 
+// A tally without observations becomes the other, with its half-life.
+func TestAnEmptyTallyBecomesTheOther(t *testing.T) {
+	other := evidence.Tally{HalfLife: time.Hour}
+	other.Add(0.5, 0, 1, origin)
+	var tally evidence.Tally
+	tally.Merge(other)
+	assert.Equal(t, other, tally)
+	tally.Merge(evidence.Tally{HalfLife: time.Minute})
+	assert.Equal(t, other, tally)
+}
+
 func TestEffectiveNumber(t *testing.T) {
 	tally := func(weights ...float64) evidence.Sums {
 		var tally evidence.Tally

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -335,6 +336,21 @@ func TestDisagreementAloneCountsNothing(t *testing.T) {
 	e, err = f.Explain(ctx, "h")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"cap"}, e.Limits)
+}
+
+// Agreement that reaches its limit to the last counts in full, and more does not.
+func TestTheLimitOnAgreement(t *testing.T) {
+	f := newFixture(t, learning.Config{})
+	f.strong() // each counts for 2, and all for 10 at most
+	f.put(learning.Heuristic{ID: "h"})
+	for n := range 6 {
+		require.NoError(t, f.Fire(ctx, learning.Fire{EventID: fmt.Sprint(n), Person: fmt.Sprint(n),
+			Compared: []answer.Comparison{{HeuristicID: "h", Agrees: true}}}))
+		f.say(thumb("", fmt.Sprint(n), true))
+		e, err := f.Explain(ctx, "h")
+		require.NoError(t, err)
+		assert.Equal(t, n > 4, slices.Contains(e.Limits, "cap"), n)
+	}
 }
 
 // TestTheOrderOfComparisonsDoesNotMatter, and agreement never lowers a confidence.

@@ -92,10 +92,7 @@ func (m *Module) wants(ids []string, last []seen) (w store.Wants) {
 	w.Cells = make([]evidence.Cell, 0, (len(heuristicCells)+1)*len(ids))
 	for i, id := range ids {
 		w.Refs = append(w.Refs, m.kinds.heuristics.Ref(id), m.kinds.streaks.Ref(id))
-		w.Cells = m.confidenceCells(w.Cells, id, last[i].version)
-		if people := m.peopleCell(last[i].domain); !slices.Contains(w.Cells, people) {
-			w.Cells = append(w.Cells, people)
-		}
+		w.Cells = append(m.confidenceCells(w.Cells, id, last[i].version), m.peopleCell(last[i].domain))
 	}
 	return w
 }

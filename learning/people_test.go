@@ -305,6 +305,41 @@ func TestASecondUndoIsOnTheRecord(t *testing.T) {
 	assert.Equal(t, []string{"h ended -1 by cid", "h shown +1 by ann"}, f.raw("learning.fire"))
 }
 
+// After the person was forgotten whose undo counted, the undo of another person counts.
+func TestAnUndoAfterTheFirstPersonIsForgotten(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Person: "ann"}))
+	for _, person := range []string{"bob", "cid"} {
+		f.clock.Advance(time.Second)
+		changes, err := f.Undo(ctx, learning.Undo{EventID: "e", Person: person})
+		require.NoError(t, err)
+		require.Len(t, changes, 1)
+		assert.Equal(t, []string{"h seen -1 by " + person}, f.raw("learning.heuristic"))
+		f.forget(person)
+	}
+	assert.Empty(t, f.raw("learning.heuristic"))
+}
+
+// Who states neither praise nor blame is not counted among a domain's people.
+func TestANeutralJudgementIsOfNobody(t *testing.T) {
+	for value, people := range map[float64]int{0: 0, 1: 1} {
+		f := newFixture(t, learning.Config{}, "h")
+		f.fire("h", "e", "s")
+		f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: "bob", Value: value})
+		assert.Len(t, f.raw("learning.people"), people, value)
+	}
+}
+
+// The answer to an event keeps its time if another heuristic is shown later.
+func TestALaterFireLeavesTheTimeOfTheAnswer(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h", "other")
+	f.fire("h", "e", "s")
+	at := f.answer("e").At
+	f.clock.Advance(time.Second)
+	f.fire("other", "e", "s")
+	assert.Equal(t, at, f.answer("e").At)
+}
+
 // No limit on people holds for the model, so that its answer is taken back once.
 func TestASecondUndoOfTheModel(t *testing.T) {
 	f := newFixture(t, learning.Config{})
@@ -316,6 +351,21 @@ func TestASecondUndoOfTheModel(t *testing.T) {
 		require.Len(t, changes, 1)
 		assert.Equal(t, want, changes[0].Limits)
 	}
+}
+
+// After an undo of somebody else, the message of a third person takes back the answer before.
+func TestAnUndoInAMessageOfAThirdPerson(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	for _, event := range []string{"before", "e"} {
+		f.clock.Advance(time.Second)
+		require.NoError(t, f.Fire(ctx, learning.Fire{
+			HeuristicID: "h", EventID: event, Person: "ann", Session: "room",
+		}))
+	}
+	f.undoes("bob")
+	changes := f.hear(learning.Message{Session: "room", Text: "undo that", Person: "cid"})
+	require.Len(t, changes, 1)
+	assert.Equal(t, "before", changes[0].Signal.EventID)
 }
 
 // An undo in a message of the person who asked means the answer, also after the undo of somebody

@@ -64,6 +64,23 @@ func TestARestartForgetsWhatTheOldTextEarned(t *testing.T) {
 	require.ErrorIs(t, err, heed.ErrNotFound)
 }
 
+// A restart ends a row of ignores, also a row of one.
+func TestARestartEndsARowOfIgnores(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fire("h", "a", "s")
+	f.event("s", "next")
+	states, err := learning.States(ctx, f.Module)
+	require.NoError(t, err)
+	require.Contains(t, states, "h: ignored 1")
+	h := f.standing("h").Heuristic
+	h.Action = "Something else."
+	_, err = f.Restart(ctx, h, "ann", "")
+	require.NoError(t, err)
+	states, err = learning.States(ctx, f.Module)
+	require.NoError(t, err)
+	assert.NotContains(t, states, "h: ignored 1")
+}
+
 // Each wording has evidence of its own, and goes on with it when it comes back. With the ninth
 // wording after it, it is forgotten.
 func TestAWordingThatComesBackGoesOn(t *testing.T) {

@@ -139,6 +139,16 @@ func TestOpen(t *testing.T) {
 
 // Every field of a row that holds the name of a person has a path, and the record the key by which
 // it is found.
+// An initial confidence leaves both shapes of the prior above 0.
+func TestBoundsOfAnInitialConfidence(t *testing.T) {
+	for initial, valid := range map[float64]bool{
+		1e-9: true, 1 - 1e-9: true, 1e-10: false, 1 - 1e-10: false, 1: false,
+	} {
+		_, err := learning.New(ctx, learning.Config{Store: new(memstore.Store), Initial: initial})
+		assert.Equal(t, valid, err == nil, initial)
+	}
+}
+
 func TestNamesOfPeopleAreFound(t *testing.T) {
 	kinds, rows := learning.RecordKinds("learning")
 	named := map[string]bool{}

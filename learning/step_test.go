@@ -353,6 +353,29 @@ func TestAFullAnswer(t *testing.T) {
 	assert.Equal(t, before, f.confidence("h"))
 }
 
+// A judgement of a locked heuristic takes nothing back, though another one made room for it.
+func TestALockKeepsWhatMadeRoom(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fire("h", "e", "s")
+	say := func(person, channel string) {
+		f.clock.Advance(time.Second)
+		j := thumb("h", "e", true)
+		j.Person, j.Channel = person, channel
+		f.say(j)
+	}
+	say("busy", "a")
+	say("busy", "b")
+	for i := range 98 {
+		say(fmt.Sprint("person ", i), "")
+	}
+	before := f.raw("learning.heuristic")
+	h := f.standing("h").Heuristic
+	h.Constraints.Lock = "locked"
+	f.put(h)
+	say("late", "")
+	assert.Equal(t, before, f.raw("learning.heuristic"))
+}
+
 // A lock keeps what was counted. What replaces a judgement while it holds takes the judgement back
 // after the lock.
 func TestJudgementsWhileLocked(t *testing.T) {

@@ -118,6 +118,8 @@ func TestBadOutcomesChangeNothing(t *testing.T) {
 		"Patterns[1]": func(o *patterns.Outcome) { o.Patterns = []patterns.PatternID{"p", "\xff"} },
 		"Patterns[2]": func(o *patterns.Outcome) { o.Patterns = []patterns.PatternID{"p", "q", ""} },
 		"Files":       func(o *patterns.Outcome) { o.Files = make([]string, 1001) },
+		"Criteria":    func(o *patterns.Outcome) { o.Criteria = make([]string, 1001) },
+		"Patterns":    func(o *patterns.Outcome) { o.Patterns = make([]patterns.PatternID, 1001) },
 		"Criteria[0]": func(o *patterns.Outcome) { o.Criteria = []string{"a\x00"} },
 		"Criteria[1]": func(o *patterns.Outcome) { o.Criteria = []string{"a", ""} },
 		"Files[0]":    func(o *patterns.Outcome) { o.Files = []string{strings.Repeat("x", 4097)} },

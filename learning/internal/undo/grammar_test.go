@@ -64,7 +64,9 @@ func TestRead(t *testing.T) {
 		`say "undo" now`: {{words: []string{"say", string(foreignRune), "now"}}},
 		"> undo\nno": {{words: []string{string(foreignRune)}},
 			{words: []string{"no"}, sentence: 1}},
-		"": nil,
+		"undo\ue000that": {{words: []string{"undo", foreign, "that"}}},
+		"undo\xffthat":   {{words: []string{"undo", foreign, "that"}}},
+		"":               nil,
 	} {
 		assert.Equal(t, want, read(text), "%q", text)
 	}

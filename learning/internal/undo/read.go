@@ -126,7 +126,7 @@ func isSpace(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 // most characters are of it.
 func isWord(r rune) bool {
 	if r < utf8.RuneSelf {
-		return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		return '0' <= r && r <= '9' || 'a' <= r && r <= 'z'
 	}
 	return unicode.In(r, unicode.L, unicode.N, unicode.M) || r == foreignRune
 }
