@@ -103,10 +103,14 @@ func TestKeys(t *testing.T) {
 		hasNot []string
 	}{
 		"a choice": {choice(nil), answers.LastID("l", "s", "i"),
-			[]string{answers.Pending("l"), answers.Item("i"), answers.Session("s")}, nil},
+			[]string{answers.Pending("l"), answers.Item("i"), answers.Session("s")},
+			[]string{answers.Vectors("l", answers.Scope("c", ""))}},
 		"a choice of no session": {choice(func(c *answer.Choice) { c.Session = "" }), id,
 			[]string{answers.Pending("l")}, []string{answers.Session("")}},
 		"a choice of its own": {choice(func(c *answer.Choice) { c.Own = true }), id, nil, nil},
+		"a choice by a vector": {choice(func(c *answer.Choice) { c.Linear = new(answer.Linear) }),
+			answers.LastID("l", "s", "i"),
+			[]string{answers.Vectors("l", answers.Scope("c", ""))}, nil},
 		"an expired choice": {choice(func(c *answer.Choice) { c.Expired = true }),
 			answers.LastID("l", "s", "i"), nil, []string{answers.Pending("l")}},
 		"a choice with an outcome": {with(choice(nil), func(a *answer.Answer) {

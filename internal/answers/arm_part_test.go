@@ -227,6 +227,16 @@ func TestAnAnswerIsWorthNoMoreThanItsStatements(t *testing.T) {
 	}
 }
 
+// An answer that took another one back is worth 0, whatever was stated about it.
+func TestAnUndoIsWorthNothing(t *testing.T) {
+	a := said(judged("ann", 1, 1))
+	a.Undoes = []string{"before"}
+	worth, channel, known := answers.WorthOf(a)
+	assert.Zero(t, worth)
+	assert.Empty(t, channel)
+	assert.False(t, known)
+}
+
 func TestForArm(t *testing.T) {
 	a := said(judged("ann", 1, 1), ignored())
 	assert.Empty(t, answers.ForArm(a), "no arm was chosen")

@@ -173,11 +173,11 @@ func (r *Reception) agreement(agrees, independent bool, agreement, disagreement 
 	how := r.Implicit(independent)
 	implied, sign := r.Fate(independent), r.Sign(how)
 	share := 1.
-	if sign <= 0 && r.Praise.N > 0 { // it is accepted by praise alone
+	if sign <= 0 { // if it is accepted, then by praise alone
 		share = min(r.Praise.Share, 1)
 	}
 	switch {
-	case !agrees && (r.Complaint.N > 0 || r.Observed() || sign > 0):
+	case !agrees && (r.Complaint.N > 0 || r.Observed()):
 		return -disagreement
 	case !agrees && implied > 0:
 		return -disagreement * share

@@ -190,6 +190,8 @@ func TestDrawsStayTheSame(t *testing.T) {
 		first = first*31 + rng.Uint64()
 	}
 	assert.Equal(t, uint64(0x688192a11a236909), first)
+	rng := chance.Key{A: 1, B: 2}.Rand(3, "letters", "nine letters")
+	assert.Equal(t, uint64(0x715f6242acffe8c1), rng.Uint64())
 	for shapes, want := range map[evidence.Beta]float64{
 		{Alpha: 3, Beta: 2}: 11998.373502541, {Alpha: 0.5, Beta: 2}: 4023.786251837,
 		{Alpha: 0.01, Beta: 0.3}: 628.186451821, {Alpha: 1, Beta: 7}: 2490.387501225,

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -174,6 +175,9 @@ func TestInvalidRows(t *testing.T) {
 		"restart":        cell(func(c *dump.Cell) { c.Restart = math.MaxInt64 }),
 		"recorded":       {ID: &dump.ID{Recorded: -1}},
 		"lost":           {Lost: &dump.Lost{Recorded: -1}},
+		"lost of one":    {Lost: &dump.Lost{Recorded: -1, Origin: &dump.Origin{Source: "s"}}},
+		"lost channel":   {Lost: &dump.Lost{Origin: &dump.Origin{Channel: "\x00"}}},
+		"lost source":    {Lost: &dump.Lost{Origin: &dump.Origin{Source: "\x00"}}},
 		"no id":          {Observation: &dump.Observation{At: 1}},
 		"no moment":      {Observation: &dump.Observation{ID: "x"}},
 		"weight":         {Observation: &dump.Observation{ID: "x", At: 1, Weight: -1}},
@@ -185,6 +189,7 @@ func TestInvalidRows(t *testing.T) {
 		"negative seq":   record(func(r *dump.Record) { r.Seq = -1 }),
 		"huge seq":       record(func(r *dump.Record) { r.Seq = math.MaxInt64 / 2 }),
 		"short secret":   record(pseudonyms("key", `{"secret":"AAAA"}`)),
+		"15 bytes":       record(pseudonyms("key", `{"secret":"AAAAAAAAAAAAAAAAAAAA"}`)),
 		"no key":         record(pseudonyms("key", `{"secret":1}`)),
 		"another key":    record(pseudonyms("keys", `{"secret":"AAAAAAAAAAAAAAAAAAAAAA=="}`)),
 	} {
@@ -300,6 +305,29 @@ func TestOnly(t *testing.T) {
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+// A disk without room ends a dump before all rows were written.
+func TestADiskWithoutRoomEndsADump(t *testing.T) {
+	w, err := dump.NewWriter(full{}, 9)
+	require.NoError(t, err)
+	row := rows()[6]
+	row.Record.Body = []byte(`"` + strings.Repeat("x", 1<<10) + `"`)
+	for range 1000 {
+		if err = w.Write(row); err != nil {
+			break
+		}
+	}
+	require.ErrorIs(t, err, io.ErrShortWrite)
+	require.Error(t, w.Close())
+}
+
+// The error of a disk behind the last line is the reader's, because more may come after it.
+func TestADiskThatFailsBehindTheEnd(t *testing.T) {
+	broken := errors.New("broken")
+	all := bytes.NewReader(write(t, rows()...))
+	_, err := read(io.MultiReader(all, iotest.ErrReader(broken)))
+	require.ErrorIs(t, err, broken)
+}
 
 func TestTallyFits(t *testing.T) {
 	hour := dump.Cell{HalfLife: 3.6e9, ByOrigin: true}

@@ -437,3 +437,14 @@ func part(channel, source string, gained, lost float64) evidence.Part {
 	tally.Add(lost, 0, 0, origin)
 	return evidence.Part{Channel: channel, Source: source, Tally: tally}
 }
+
+// Nobody is in a crowd of which nobody was heard, or instruments alone.
+func TestACrowdOfNobody(t *testing.T) {
+	crowd := fair.New(evidence.Trust{Instruments: []string{"ci"}}, 1)
+	var tally evidence.Tally
+	tally.Add(1, 0, 1, 1)
+	voices := crowd.Hear(nil, 0, []evidence.Part{{Source: "ci", Tally: tally}}, 1)
+	crowd.Settle(slices.Values([][][]fair.Voice{{voices}}))
+	assert.Zero(t, crowd.People())
+	assert.Equal(t, 1., crowd.ShareVoices(0, voices).Mass)
+}

@@ -77,6 +77,7 @@ func TestHangingCallsAreGivenUpAtTheDeadline(t *testing.T) {
 		assert.Zero(t, g.GivenUp())
 		_, err = host.Pass(t.Context(), g, "it", func(context.Context) (int, error) { return 0, nil })
 		assert.NoError(t, err)
+		assert.Zero(t, g.GivenUp(), "a call that returns was not given up")
 	})
 }
 
