@@ -273,7 +273,7 @@ func (a *Agent) ways(ctx context.Context, p *Plan) (ids []string) {
 		return nil
 	}
 	found, err := a.patterns.Extract(ctx, p.Text)
-	if err != nil && !errors.Is(err, heed.ErrUnavailable) {
+	if !errors.Is(err, heed.ErrUnavailable) {
 		a.watch.Failed(ctx, "find the patterns of "+p.Event.ID, err)
 	}
 	for _, id := range found {

@@ -196,3 +196,42 @@ func TestCommitsThatHang(t *testing.T) {
 		assert.LessOrEqual(t, s.committing.Load()-before, int64(21/5+1))
 	})
 }
+
+// A store that hangs holds up each call of an agent for five seconds at most.
+func TestHowLongAStoreThatHangsHoldsUpACall(t *testing.T) {
+	for name, call := range map[string]func(ctx context.Context, a *Agent, p Plan) error{
+		"a check of a tool": func(ctx context.Context, a *Agent, _ Plan) error {
+			_, err := a.Tool(ctx, "e", ToolResult{Name: "sh", Input: "ls", Before: true})
+			return err
+		},
+		"a tool that fails": func(ctx context.Context, a *Agent, _ Plan) error {
+			_, err := a.Tool(ctx, "e", ToolResult{Name: "sh", Err: context.Canceled})
+			return err
+		},
+		"a plan to keep": func(ctx context.Context, a *Agent, p Plan) error {
+			return a.KeepPlan(ctx, "ann", p)
+		},
+		"a kept plan": func(ctx context.Context, a *Agent, p Plan) error {
+			_, err := a.KeptPlan(ctx, "ann", "e")
+			return err
+		},
+		"an answer": func(ctx context.Context, a *Agent, p Plan) error {
+			_, err := a.Answered(ctx, p, Reply{Text: "So."})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &moody{Store: new(memstore.Store)}
+				a, err := New(t.Context(), Config{Store: s})
+				require.NoError(t, err)
+				p, err := a.Prepare(t.Context(), Event{ID: "e", Text: "Why?"})
+				require.NoError(t, err)
+				s.hangs.Store(true)
+				began := time.Now()
+				_ = call(t.Context(), a, p)
+				assert.Equal(t, storeTimeout, time.Since(began))
+			})
+		})
+	}
+}

@@ -123,6 +123,26 @@ func TestTheNearestAdvice(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+// An embedder is called for at most a hundred texts at once, and once for each text.
+func TestAnEmbedderIsCalledForAHundredTexts(t *testing.T) {
+	a, err := New(t.Context(), Config{})
+	require.NoError(t, err)
+	var sizes []int
+	s := a.remembering(heed.Embedder(func(_ context.Context, texts []string) ([][]float32, error) {
+		sizes = append(sizes, len(texts))
+		return slices.Repeat([][]float32{{1, 0}}, len(texts)), nil
+	}))
+	texts := make([]string, 250)
+	for i := range texts {
+		texts[i] = fmt.Sprint(i)
+	}
+	for range 2 {
+		_, err := s.Similar(t.Context(), texts[0], texts)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []int{100, 100, 50}, sizes)
+}
+
 // A similar similarity finds all texts equal, or fails.
 type similar func() error
 

@@ -343,7 +343,7 @@ func (a *Agent) note(ctx context.Context, n Note) (did effect, err error) {
 	err = store.Do(ctx, a.cfg.Store, func(tx *store.Tx) error {
 		row, err := a.notes.In(tx, store.IDOf(n.ID))
 		switch {
-		case err != nil || row.Revision > 0 && row.Value.Note == n:
+		case err != nil || row.Value.Note == n:
 			did = unchanged
 			return err
 		case row.Revision > 0:

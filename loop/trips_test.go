@@ -160,6 +160,27 @@ func TestAReactionIsTwoReads(t *testing.T) {
 	}
 }
 
+// A message reads what it is about by one call, however many answers wait, and an undo reads what
+// it takes back by another one.
+func TestReadsOfAMessage(t *testing.T) {
+	sea := &storetest.Failing{Store: new(memstore.Store)}
+	w := newWorld(t, loop.Config{
+		Store: sea, Arms: []loop.Arm{{ID: "only"}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+	})
+	for text, reads := range map[string]int{"Undo that": 2, "Thanks": 1, "And the other one?": 1} {
+		for i := range 3 {
+			w.answer(loop.Event{Text: full, Session: text, Person: "ann", Item: fmt.Sprint(i)})
+		}
+		w.Agent = w.again()
+		before := sea.Calls("Read")
+		require.NoError(t, second(w.Hear(ctx, learning.Message{
+			Text: text, Session: text, Person: "ann", At: w.clock.Now(),
+		})))
+		assert.Equal(t, reads, sea.Calls("Read")-before, text)
+	}
+}
+
 // How often a call reads does not depend on how many answers it is about, nor on whose they are.
 func TestReadsOfCalls(t *testing.T) {
 	sea := &storetest.Failing{Store: new(memstore.Store)}
