@@ -79,6 +79,10 @@ func TestWhatABeliefIsDrawnFrom(t *testing.T) {
 	for range 100 {
 		assert.GreaterOrEqual(t, b.Draw(src), floor*(1-1e-9))
 	}
+	b.Concentration = 1e-3 // a third of the draws are too small for a number
+	for range 100 {
+		assert.GreaterOrEqual(t, b.Draw(src), floor*(1-1e-6))
+	}
 }
 
 func TestInvalidBeta(t *testing.T) {

@@ -150,8 +150,8 @@ func Raised(x, floor float64) float64 {
 	if x >= floor {
 		return x
 	}
-	// The logarithm keeps very small draws apart.
-	below := math.Log(floor / max(x, math.SmallestNonzeroFloat64))
+	// The logarithm keeps very small draws apart. The least normal number keeps it finite.
+	below := math.Log(floor / max(x, 0x1p-1022))
 	return floor - Trace*floor*below/(1+below)
 }
 

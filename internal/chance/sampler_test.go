@@ -205,6 +205,18 @@ func TestDrawsStayTheSame(t *testing.T) {
 	}
 }
 
+// A sample below a floor is raised to at most a billionth below it, and greater ones to more.
+func TestSamplesAreRaisedInOrder(t *testing.T) {
+	const floor = 0.5
+	before := floor * (1 - chance.Trace)
+	for _, x := range []float64{0, 1e-300, 1e-12, 0.1, 0.4, 0.5, 0.6} {
+		raised := chance.Raised(x, floor)
+		assert.GreaterOrEqual(t, raised, before, x)
+		assert.Equal(t, x >= floor, raised >= floor, x)
+		before = raised
+	}
+}
+
 // Shapes that make no distribution give NaN.
 func TestInvalidShapes(t *testing.T) {
 	for _, shape := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {

@@ -169,13 +169,13 @@ func TestOpenThatFails(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	var st memstore.Store
-	for _, name := range []string{"strategy/b", "learning", "strategy/a"} {
+	for _, name := range []string{"strategy/a", "strategy/c", "learning", "strategy/b"} {
 		require.NoError(t, settings.Open(t.Context(), &st, now, settings.Component{Name: name}))
 	}
 	names, err := settings.Names("strategy/")(t.Context(), &st)
 	require.NoError(t, err)
-	require.Equal(t, []string{"a", "b"}, names)
-	require.ErrorIs(t, settings.Adopt(t.Context(), &st, settings.Component{Name: "strategy/c"}),
+	require.Equal(t, []string{"a", "b", "c"}, names)
+	require.ErrorIs(t, settings.Adopt(t.Context(), &st, settings.Component{Name: "strategy/d"}),
 		heed.ErrNotFound)
 	_, err = settings.Stored(t.Context(), &st, "patterns")
 	require.ErrorIs(t, err, heed.ErrNotFound)

@@ -42,6 +42,8 @@ func TestCheck(t *testing.T) {
 	assert.NoError(t, stores.Check(store.Retention{HistoryPerCell: 1, HistoryFor: 1, IDsFor: 1,
 		Limits: map[string]store.Limits{"note": {Most: 1}}}))
 	assert.Error(t, stores.Check(store.Retention{HistoryFor: day, IDsFor: day - 1}))
+	assert.NoError(t, stores.Check(store.Retention{}), "all has a default")
+	assert.NoError(t, stores.Check(store.Retention{HistoryFor: 100 * day}), "and ids as long a one")
 }
 
 // Several components may declare a kind. It has the paths and flags of all declarations. Of each

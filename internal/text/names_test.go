@@ -80,6 +80,14 @@ func TestCharactersOfNames(t *testing.T) {
 	}
 }
 
+// Letters that everyday words need are in a name, though they modify others.
+func TestModifierLettersOfNames(t *testing.T) {
+	for _, name := range []string{"เด็กๆ", "ເດັກໆ", "コーヒー", "佐々木"} {
+		_, err := text.CanonicalName(name)
+		assert.NoError(t, err, name)
+	}
+}
+
 // The form of a form is itself, and it has nothing that can't be seen.
 func TestAFormIsItsOwn(t *testing.T) {
 	letter := rapid.RuneFrom(nil, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Devanagari,

@@ -163,6 +163,22 @@ func TestTextIsNotHeldBack(t *testing.T) {
 	assert.Contains(t, r.Thoughts(), "Turn it off")
 }
 
+// A line with a backtick is shown as soon as it is longer than a span may be, and a line that would
+// begin a fence waits for its end, because a backtick in it makes it text.
+func TestHowLongALineIsHeldBack(t *testing.T) {
+	var r thoughts.Reader
+	line := "`" + strings.Repeat("a", 2000)
+	shown, _ := r.Write(line)
+	assert.Equal(t, line, shown)
+
+	r = thoughts.Reader{}
+	shown, _ = r.Write("```go")
+	assert.Empty(t, shown)
+	shown, _ = r.Write("`\n<think>secret</think>x")
+	assert.Equal(t, "```go`\nx", shown)
+	assert.Equal(t, "secret", r.Thoughts())
+}
+
 // A character that comes in two chunks is shown whole, with the second one. Bytes that are no
 // character are not held back.
 func TestPiecesHoldWholeCharacters(t *testing.T) {

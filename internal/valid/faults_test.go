@@ -55,6 +55,16 @@ func TestInputs(t *testing.T) {
 	assert.ErrorContains(t, valid.List("Names", []string{"a", "long name"}, 2, 5), "Names[1]")
 }
 
+// A sweep decides by the earlier of two clocks.
+func TestDue(t *testing.T) {
+	now := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
+	for given, want := range map[time.Time]time.Time{
+		{}: now, now: now, now.Add(1): now, now.Add(-time.Hour): now.Add(-time.Hour),
+	} {
+		assert.Equal(t, want, valid.Due(given, now), given)
+	}
+}
+
 func TestHalfLife(t *testing.T) {
 	assert.Equal(t, "none", valid.HalfLife(0))
 	assert.Equal(t, "1h30m0s", valid.HalfLife(90*time.Minute))

@@ -179,6 +179,9 @@ func TestAWinnerIsNotRefuted(t *testing.T) {
 	assert.True(t, winner.Refuted([]winner.Record{{100, 10}, {100, 90}}, 0, 0.05, 0.01))
 	assert.False(t, winner.Refuted([]winner.Record{{100, 48}, {100, 52}}, 0, 0.05, 0.01))
 	assert.False(t, winner.Refuted([]winner.Record{{100, 10}, {100, 90}}, 0, 0.05, 0.9))
+	assert.False(t, winner.Refuted([]winner.Record{{1e4, 5000}, {1e4, 5900}}, 0, 0.05, 0.08),
+		"it is surely better, and not surely by more than 0.08")
+	assert.True(t, winner.Refuted([]winner.Record{{1e4, 5000}, {1e4, 5900}}, 0, 0.05, 0.02))
 }
 
 // TestALookIsDue when outcomes have grown by a fiftieth, or some were taken back.
