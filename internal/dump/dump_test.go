@@ -298,6 +298,8 @@ func TestOnly(t *testing.T) {
 		assert.Equal(t, string(write(t, want...)), out.String(), tenant)
 	}
 	assert.Error(t, dump.Only(io.Discard, strings.NewReader("{}\n"), "b"))
+	invalid := write(t, dump.Row{Tally: &dump.Tally{}}, all[0])
+	assert.ErrorContains(t, dump.Only(io.Discard, bytes.NewReader(invalid), "b"), "line 2")
 	assert.Error(t, dump.Only(full{}, bytes.NewReader(write(t, mixed...)), "b"))
 }
 
