@@ -217,7 +217,7 @@ func TestEffectiveNumber(t *testing.T) {
 		return tally.At(origin)
 	}
 	assert.Zero(t, evidence.Sums{}.Effective(0.3))
-	assert.Zero(t, evidence.Sums{Mass: 1e-300}.Effective(0.3), "its squares are too small for a number")
+	assert.Zero(t, evidence.Sums{Mass: 1e-300}.Effective(0.3), "squares that are too small")
 	assert.Zero(t, evidence.Sums{Mass: -1e-17, Squares: 1}.Effective(0.3), "rounding has left it")
 	assert.InDelta(t, 3, tally(1, 1, 1).Effective(0.3), 1e-12)
 	assert.InDelta(t, 4, tally(0.5, 0.5, 0.5, 0.5).Effective(0.3), 1e-12,
