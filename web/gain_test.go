@@ -30,7 +30,7 @@ func compared(t *testing.T, control float64, pause time.Duration) *web.Handler {
 	require.NoError(t, err)
 	agent, err := loop.New(t.Context(), loop.Config{
 		Store: st, Name: "desk", Model: parrot{"Rotate the logs."}, Control: control,
-		Testing: loop.Testing{Now: clock, Seed: rand.NewPCG(1, 2)},
+		Arms: []loop.Arm{{ID: "short"}, {ID: "long"}}, Testing: loop.Testing{Now: clock, Seed: rand.NewPCG(1, 2)},
 	})
 	require.NoError(t, err)
 	for i := range 300 {
@@ -115,6 +115,8 @@ func TestAnswersAreFoundAndCorrected(t *testing.T) {
 	for _, a := range bad {
 		assert.True(t, a.Known && a.Worth < 0 && a.Control, a.ID)
 	}
+	page := w.shown(h, "/answer?id="+bad[0].ID)
+	assert.Contains(t, page, "the default arm <bdi>short</bdi> answered")
 	assert.Len(t, list("outcome=bad&limit=200").Items, len(bad))
 	assert.Len(t, list("outcome=good&limit=200").Items, 200)
 	assert.NotEmpty(t, list("outcome=good&limit=200").Next)
@@ -129,7 +131,7 @@ func TestAnswersAreFoundAndCorrected(t *testing.T) {
 		assert.Equal(t, http.StatusUnprocessableEntity,
 			ask{path: "/answers?" + fault, person: "ann"}.of(h).Code, fault)
 	}
-	page := w.shown(h, "/answers?sort=worst")
+	page = w.shown(h, "/answers?sort=worst")
 	assert.Contains(t, page, "without learning")
 	assert.Contains(t, page, bad[0].ID)
 

@@ -224,6 +224,7 @@ type Explanation struct {
 	Rules    []string    `json:"rules,omitempty"`
 	Tree     loop.Branch `json:"tree"`
 	Person   string      `json:"-"` // who asked
+	Default  string      `json:"-"` // the arm of an answer of the control group
 	Asked    *Asked      `json:"-"`
 	Damaged  Names       `json:"damaged,omitempty"` // its trace, if that can't be read
 }
@@ -259,6 +260,6 @@ func (s *Source) Explain(ctx context.Context, id string) (e Explanation, err err
 		err = nil
 	}
 	e.Question, e.Person, e.Asked = asked.Question, asked.Person, asked.Asked
-	e.Damaged = asked.damaged
+	e.Default, e.Damaged = asked.Arm, asked.damaged
 	return e, err
 }
