@@ -48,12 +48,29 @@ func (s *Store) Dumped() ([]string, error) {
 }
 
 // SetClock sets the machine's clock of a handle that nobody calls, when its last round has ended.
-func (s *Store) SetClock(now func() time.Time) {
+func (s *Store) SetClock(now func() time.Time) { s.idle(func() { s.clock = now }) }
+
+// PutBack puts the clock back by which a handle knows how old its state is.
+func (s *Store) PutBack(by time.Duration) {
+	s.idle(func() { s.tick = func() time.Time { return time.Now().Add(-by) } })
+}
+
+// Sleep has the machine sleep for a time, which it does not count.
+func (s *Store) Sleep(d time.Duration) {
+	s.idle(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.told = s.told.Add(-d)
+	})
+}
+
+// idle changes a handle that nobody calls, when its last round has ended.
+func (s *Store) idle(change func()) {
 	for {
 		s.queue.Lock()
 		idle := !s.working
 		if idle {
-			s.clock = now
+			change()
 		}
 		s.queue.Unlock()
 		if idle {

@@ -311,6 +311,39 @@ func TestClockAhead(t *testing.T) {
 	}
 }
 
+// A handle asks the servers again before it refuses a call for its clock, because the machine may
+// have slept, or its clock was set right.
+func TestAMachineThatSlept(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	st := open(t, c.connect(t, []int{0}), natsstore.Config{Name: "slept"})
+	require.NoError(t, count(ctx, st, "before"))
+	st.Sleep(time.Hour)
+	require.NoError(t, count(ctx, st, "after"))
+	st.Sleep(time.Hour)
+	require.NoError(t, st.Sweep(ctx, time.Time{}))
+}
+
+// A clock that is put back keeps no old state: what others commit is seen within a second.
+func TestAStateIsNotYoungerThanItsClock(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	cfg := natsstore.Config{Name: "back"}
+	reader, writer := open(t, c.connect(t, []int{0}), cfg), open(t, c.connect(t, []int{1}), cfg)
+	seen := func() (n uint64) {
+		var s store.Snapshot
+		require.NoError(t, reader.Read(ctx, &s, []evidence.Cell{cell}, nil))
+		for _, p := range s.Parts {
+			n += p.Tally.N()
+		}
+		return n
+	}
+	require.Zero(t, seen())
+	reader.PutBack(10 * time.Second)
+	require.NoError(t, count(ctx, writer, "1"))
+	require.EqualValues(t, 1, seen())
+}
+
 // holds reports whether a file below a directory has a text.
 func holds(t *testing.T, dir, text string) (found bool) {
 	t.Helper()

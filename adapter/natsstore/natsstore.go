@@ -111,7 +111,7 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg Config) (*Store, erro
 		s.cfg.Kept.Limits = nil // as it is read again
 	}
 	if err = s.sync(ctx); err == nil {
-		err = s.checkClock()
+		err = s.checkClock(ctx)
 	}
 	if err == nil && !s.keepsAlike() {
 		err = s.do(ctx, &call{rotate: rotateKept}).err
@@ -139,17 +139,11 @@ func (s *Store) now() time.Time {
 
 // Commit implements [store.Store].
 func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	c := &call{action: &action{At: s.moment()}}
 	if erase(batches) {
 		c.rotate = rotateOld
 	}
-	err := s.checkClock()
-	if err == nil {
-		err = store.Validate(c.action.At.Time(), batches...)
-	}
+	err := cmp.Or(ctx.Err(), s.checkClock(ctx), store.Validate(c.action.At.Time(), batches...))
 	if err == nil {
 		c.action.Batches, err = encode(batches)
 	}
@@ -181,7 +175,8 @@ func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
 func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell,
 	refs []store.Ref, finds ...store.Query) error {
 	const stale = 500 * time.Millisecond // cells alone may be a second old
-	alone := len(refs)+len(finds) == 0 && s.tick().UnixNano()-s.fresh.Load() < int64(stale)
+	age := time.Duration(s.tick().UnixNano() - s.fresh.Load())
+	alone := len(refs)+len(finds) == 0 && age.Abs() < stale // also after a clock was put back
 	err := ctx.Err()
 	if err == nil && !alone {
 		err = s.sync(ctx)
@@ -225,9 +220,8 @@ func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error
 }
 
 // History implements [store.Store].
-func (s *Store) History(
-	ctx context.Context, c evidence.Cell,
-) iter.Seq2[evidence.Observation, error] {
+func (s *Store) History(ctx context.Context,
+	c evidence.Cell) iter.Seq2[evidence.Observation, error] {
 	return listed(ctx, s, func(mem *memstore.Store) iter.Seq2[evidence.Observation, error] {
 		return mem.History(ctx, c)
 	})
@@ -256,7 +250,7 @@ func listed[T any](ctx context.Context, s *Store,
 // their steps in the log. It also deletes what is left of streams of before, and begins a
 // new stream if the log became long or old.
 func (s *Store) Sweep(ctx context.Context, now time.Time) error {
-	err := cmp.Or(ctx.Err(), s.checkClock())
+	err := cmp.Or(ctx.Err(), s.checkClock(ctx))
 	if err == nil { // a job that fails each time must not keep records past their time
 		err = errors.Join(store.Resume(ctx, s), s.do(ctx, &call{rotate: rotateOld, action: &action{
 			At: s.moment(), Sweep: true, Until: evidence.InstantOf(now),
@@ -269,20 +263,26 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 }
 
 // checkClock refuses what a handle would do whose clock is ahead of the servers' clock by more than
-// the clocks of handles may differ: it would drop ids, history and records too early, for all.
-func (s *Store) checkClock() error {
+// the clocks of handles may differ: it would drop ids, history and records too early, for all. First
+// it asks the servers again, because a clock may have been set, or the machine slept.
+func (s *Store) checkClock(ctx context.Context) error {
+	if s.cfg.Kept.Now != nil || s.ahead() <= evidence.MaxSkew {
+		return nil
+	}
+	if _, err := s.place(ctx); err != nil {
+		return fmt.Errorf("%w: %w", heed.ErrUnavailable, err)
+	}
+	if ahead := s.ahead(); ahead > evidence.MaxSkew {
+		return &heed.ConfigError{Field: "Kept.Now", Value: ahead,
+			Reason: "is how far this machine's clock is ahead of the servers' clock: set the clock"}
+	}
+	return nil
+}
+
+func (s *Store) ahead() time.Duration {
 	s.mu.RLock()
-	servers := s.told.Add(s.tick().Sub(s.asked))
-	s.mu.RUnlock()
-	if s.cfg.Kept.Now != nil {
-		return nil
-	}
-	ahead := s.clock().Sub(servers).Round(time.Second)
-	if ahead <= evidence.MaxSkew {
-		return nil
-	}
-	return &heed.ConfigError{Field: "Kept.Now", Value: ahead,
-		Reason: "is how far this machine's clock is ahead of the servers' clock: set the clock"}
+	defer s.mu.RUnlock()
+	return s.clock().Sub(s.told.Add(s.tick().Sub(s.asked))).Round(time.Second)
 }
 
 func (s *Store) moment() evidence.Instant { return evidence.InstantOf(s.clock()) }
