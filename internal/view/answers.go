@@ -260,6 +260,8 @@ func (s *Source) Explain(ctx context.Context, id string) (e Explanation, err err
 		err = nil
 	}
 	e.Question, e.Person, e.Asked = asked.Question, asked.Person, asked.Asked
-	e.Default, e.Damaged = asked.Arm, asked.damaged
+	if e.Damaged = asked.damaged; e.Control != nil {
+		e.Default = asked.Arm
+	}
 	return e, err
 }
