@@ -30,7 +30,8 @@ func compared(t *testing.T, control float64, pause time.Duration) *web.Handler {
 	require.NoError(t, err)
 	agent, err := loop.New(t.Context(), loop.Config{
 		Store: st, Name: "desk", Model: parrot{"Rotate the logs."}, Control: control,
-		Arms: []loop.Arm{{ID: "short"}, {ID: "long"}}, Testing: loop.Testing{Now: clock, Seed: rand.NewPCG(1, 2)},
+		Arms:    []loop.Arm{{ID: "short"}, {ID: "long"}},
+		Testing: loop.Testing{Now: clock, Seed: rand.NewPCG(1, 2)},
 	})
 	require.NoError(t, err)
 	for i := range 300 {

@@ -263,8 +263,8 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 }
 
 // checkClock refuses what a handle would do whose clock is ahead of the servers' clock by more than
-// the clocks of handles may differ: it would drop ids, history and records too early, for all. First
-// it asks the servers again, because a clock may have been set, or the machine slept.
+// the clocks of handles may differ: it would drop ids, history and records too early, for all. It
+// asks the servers again first, because a clock may have been set, or the machine slept.
 func (s *Store) checkClock(ctx context.Context) error {
 	if s.cfg.Kept.Now != nil || s.ahead() <= evidence.MaxSkew {
 		return nil
