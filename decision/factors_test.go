@@ -107,6 +107,7 @@ func TestCalibration(t *testing.T) {
 	assert.InDelta(t, 0.5/(6./11), weight(answer.Statement{Value: -1}, 0, 1), 1e-12,
 		"one complaint before")
 	assert.InDelta(t, 0.5/(5./11), weight(answer.Statement{Value: 1}, 0, 1), 1e-12)
+	assert.InDelta(t, 0.5/(5./11), weight(answer.Statement{Value: 0.25}, 0, 1), 1e-12)
 	assert.Equal(t, 1., weight(answer.Statement{Value: 0}, 0, 9), "neither praise nor blame")
 	one := answer.Statement{Scale: "dev", Score: 1}
 	assert.Equal(t, weight(answer.Statement{Value: -1}, 3, 5), weight(one, 3, 5),

@@ -187,6 +187,20 @@ func TestAModelCompares(t *testing.T) {
 	assert.Len(t, *requests, 1)
 }
 
+// A part of an answer may mean something else than the whole, so it is compared with nothing.
+func TestACutAnswerIsNotCompared(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		answers := decision.LLMFunc(func(context.Context, decision.LLMRequest) (
+			decision.LLMResponse, error) {
+			return decision.LLMResponse{Text: "Rotate the logs.", Cut: cut}, nil
+		})
+		res := decide(t, decision.Config{LLM: answers},
+			decision.Request{EventID: "e", Candidates: oneAndOther()})
+		assert.Equal(t, decision.Model, res.Path)
+		assert.Equal(t, cut, len(res.Compared) == 0)
+	}
+}
+
 // A comparison is counted with the tokens that its model reports, and without a number below 0.
 func TestTokensOfAComparison(t *testing.T) {
 	for reported, counted := range map[int]int{0: 0, 1: 1, -7: 0} {
@@ -210,6 +224,10 @@ func TestTokensOfAComparison(t *testing.T) {
 // The answer is there all the same.
 func TestAnUnclearComparisonCountsNothing(t *testing.T) {
 	for name, s := range map[string]heed.Similarity{
+		"cut": decision.SameMeaning(decision.LLMFunc(func(context.Context, decision.LLMRequest) (
+			decision.LLMResponse, error) {
+			return decision.LLMResponse{Text: "1: same\n2: different", Cut: true}, nil
+		})),
 		"unclear":  first(comparing("They are much alike.", nil)),
 		"an error": first(comparing("", errors.New("out of order"))),
 		"half":     first(comparing("1: same", nil)),

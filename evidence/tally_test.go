@@ -184,6 +184,25 @@ func TestTakingOneOfTwo(t *testing.T) {
 	assert.Equal(t, evidence.Count{}, tally.Positive)
 }
 
+// An observation is taken away with the share that it counted for, and from the count of its sign.
+func TestTakingAShare(t *testing.T) {
+	for reward, count := range map[float64]func(*evidence.Tally) *evidence.Count{
+		0.75: func(t *evidence.Tally) *evidence.Count { return &t.Positive },
+		0.5:  func(t *evidence.Tally) *evidence.Count { return &t.Neutral },
+		0.25: func(t *evidence.Tally) *evidence.Count { return &t.Negative },
+	} {
+		var tally evidence.Tally
+		tally.Add(2, 0.5, reward, origin)
+		tally.Add(4, 0.25, reward, origin)
+		assert.Equal(t, evidence.Count{N: 2, Last: origin}, *count(&tally), reward)
+		tally.Take(4, 0.25, reward, origin)
+		assert.Equal(t, evidence.Count{N: 1, Last: origin}, *count(&tally), reward)
+		assert.EqualValues(t, 1, tally.N())
+		assert.Equal(t, evidence.Sums{Mass: 1, Squares: 2, Reward: reward,
+			RewardSquares: reward * reward}, tally.At(origin))
+	}
+}
+
 // A tally from which all was taken away is empty: no rounding is left of it.
 func TestTakingAllLeavesNothing(t *testing.T) {
 	tally := evidence.Tally{HalfLife: time.Hour}

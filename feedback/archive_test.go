@@ -209,20 +209,23 @@ func TestImportRefusesFileByFile(t *testing.T) {
 
 	delete(files, "feedback/rules/active/bad.json")
 	files["feedback/rules/active/broken.json"] = &fstest.MapFile{Data: []byte("{")}
-	huge := &fstest.MapFile{Data: []byte(strings.Repeat(" ", 1<<20+1))}
+	text, err := json.Marshal(w.export().Rules[0])
+	require.NoError(t, err)
+	huge := &fstest.MapFile{Data: append(text, strings.Repeat(" ", 1<<20+1-len(text))...)}
 	files["feedback/rules/proposed/huge.json"], files["feedback/edge_cases/huge.json"] = huge, huge
 	files["feedback/rules/active/README.md"] = &fstest.MapFile{Data: []byte("hello")}
 	into := newWorld(t, feedback.Config{NewID: ids("into-"), Gate: feedback.Gate{Pending: 20}})
 	opened, err := into.Import(ctx, files, "igor", "x")
 	assert.ErrorContains(t, err, "broken.json")
 	assert.ErrorContains(t, err, "proposed/huge.json")
+	assert.ErrorContains(t, err, "is 1048577 bytes long, may be 1048576")
 	assert.NotContains(t, err.Error(), "edge_cases", "nobody reads it")
 	assert.Len(t, opened, 1)
 	assert.ErrorIs(t, err, feedback.ErrFull, "one person fills no inbox")
 
 	edited := into.pending()
 	edited.Text, edited.Withdrawn = "Something else", 3
-	text, err := json.Marshal(edited)
+	text, err = json.Marshal(edited)
 	require.NoError(t, err)
 	files = fstest.MapFS{"feedback/rules/proposed/x.json": {Data: text}}
 	_, err = into.Import(ctx, files, "igor", "x")

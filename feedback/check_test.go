@@ -74,6 +74,8 @@ func TestChecks(t *testing.T) {
 		"unchecked: Greet: the text is 65537 bytes long, and 65536 can be compared with an expression"},
 		w.check(feedback.Checked{ID: "long", Text: strings.Repeat("x", 65537)})[:1],
 		"nothing passes silently")
+	assert.Equal(t, []string{"Greet: it does not match ^Dear "},
+		w.check(feedback.Checked{Text: strings.Repeat("x", 65536)}))
 	for _, p := range w.proposals(feedback.StateApproved) {
 		assert.Zero(t, w.effect(p.ID).Checks, "and nothing is counted")
 	}

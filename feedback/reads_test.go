@@ -158,6 +158,10 @@ func TestTwoRoundTrips(t *testing.T) {
 			first.ID, second.ID)
 	})
 	trips(3, "the first approval, whose right needs the draft", func() { p = w.approve(p, "dan") })
+	trips(2, "a look at what was approved once", func() {
+		_, err := w.rules.Proposal(ctx, p.ID)
+		require.NoError(t, err)
+	})
 	trips(3, "the last approval", func() { p = w.approve(p, "eve") })
 	require.Equal(t, feedback.StateApproved, p.Status)
 	over := rule("Be very brief", "agent7")
@@ -172,6 +176,7 @@ func TestTwoRoundTrips(t *testing.T) {
 	trips(2, "to ask for a restoration", func() { p = w.propose("olga", d) })
 	w.approve(p, "dan")
 	trips(3, "to restore", func() { w.approve(p, "eve") })
+	trips(3, "an erasure", func() { require.NoError(t, w.Erase(ctx, order(first.ID))) })
 	p = w.propose("paul", rule("Greet", "agent7"))
 	trips(3, "a rejection", func() {
 		_, err := w.review(p, reject, "dan")

@@ -491,6 +491,32 @@ func TestARevokedRuleIsProposedAgainAfterThreeCorrections(t *testing.T) {
 	assert.Len(t, w.proposals(feedback.StatePending), 1)
 }
 
+// After a rejection, a proposal comes back if three more corrections say so, by two people of whom
+// one is new.
+func TestARejectedProposalComesBack(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	heldOpen(w)
+	_, err := w.review(w.pending(), reject, "cleo")
+	require.NoError(t, err)
+	for _, who := range []string{"ann", "ann", "ann", "bob"} {
+		require.Empty(t, w.proposals(feedback.StatePending), who)
+		w.says(who, "tests are missing")
+		w.flush()
+	}
+	assert.Len(t, w.proposals(feedback.StatePending), 1)
+}
+
+// A text that is exactly as like another one as it must be would have applied to it.
+func TestADryRunIsInclusive(t *testing.T) {
+	w := newWorld(t, feedback.Config{Threshold: 1})
+	w.says("ann", long)
+	w.says("ann", "something else")
+	applied, of, err := w.rules.DryRun(ctx, rule(long))
+	require.NoError(t, err)
+	assert.Len(t, applied, 1)
+	assert.Equal(t, 2, of)
+}
+
 func TestADraftersNonsenseIsContained(t *testing.T) {
 	for name, draft := range map[string]func([]feedback.Feedback) (feedback.Draft, error){
 		"a panic": func([]feedback.Feedback) (feedback.Draft, error) { panic("no") },

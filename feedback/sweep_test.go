@@ -180,6 +180,9 @@ func TestDamageKeepsNothingElseWaiting(t *testing.T) {
 	require.ErrorIs(t, err, heed.ErrDamaged)
 	require.Equal(t, 1, n)
 	assert.Equal(t, kept.ID, all[0].ID)
+	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: rule("Be kind"), Actor: "ann",
+		Reason: "x"})
+	require.ErrorIs(t, err, heed.ErrDamaged, "it may be the same proposal")
 	w.clock.advance(365 * 24 * time.Hour)
 	require.ErrorIs(t, w.Sweep(ctx, time.Time{}), heed.ErrDamaged)
 	closed, err := w.rules.Proposal(ctx, kept.ID)

@@ -62,6 +62,16 @@ func TestPlace(t *testing.T) {
 	assert.Zero(t, place(math.NaN()))
 }
 
+// An interval that is a point can be seen, and its mark is on the scale.
+func TestNewBar(t *testing.T) {
+	for x, want := range map[float64]bar{
+		0.5: {500, 4, 497}, 0: {0, 4, 0}, 1: {1000, 4, 994},
+	} {
+		assert.Equal(t, want, newBar(x, x, x))
+	}
+	assert.Equal(t, bar{250, 500, 597}, newBar(0.25, 0.6, 0.75))
+}
+
 func TestAlone(t *testing.T) {
 	h := view.Heuristic{Needed: 0.9}
 	for confidence, want := range map[float64]string{0.95: "yes", 0.9: "yes", 0.85: "no, from 0.9"} {

@@ -117,7 +117,9 @@ func TestProbes(t *testing.T) {
 		slow := &hanging{Store: st, until: hangs}
 		h := handler(t, func(c *web.Config) { c.Store, c.Prefix = slow, "/heed" })
 		probe := func(path string) int {
-			return ask{"GET", "/heed" + path, "nobody", nil, nil}.of(h).Code
+			w := ask{"GET", "/heed" + path, "nobody", nil, nil}.of(h)
+			assert.Equal(t, "text/plain; charset=utf-8", w.Header().Get("Content-Type"))
+			return w.Code
 		}
 		assert.Equal(t, []int{200, 200}, []int{probe("/healthz"), probe("/readyz")})
 		st.SetAway(true)

@@ -128,3 +128,17 @@ func TestApart(t *testing.T) {
 	}
 	assert.InDelta(t, 969, len(places), 30, "3,000 names in 1,024 places")
 }
+
+// A cell is full with its last part, and for a source with its last channel.
+func TestFull(t *testing.T) {
+	parts := make([]evidence.Part, fair.MostParts)
+	assert.True(t, fair.Full(parts, "ann"))
+	assert.False(t, fair.Full(parts[1:], "ann"))
+	var channels []evidence.Part
+	for i := range fair.MostChannels {
+		assert.False(t, fair.Full(channels, "ann"))
+		channels = append(channels, evidence.Part{Source: "ann", Channel: fmt.Sprint(i)})
+	}
+	assert.True(t, fair.Full(channels, "ann"))
+	assert.False(t, fair.Full(channels, "bob"))
+}

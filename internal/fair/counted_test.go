@@ -101,7 +101,9 @@ func TestStrictEvidenceNeedsOthers(t *testing.T) {
 	for i := range 14 {
 		parts = append(parts, part("strict", fmt.Sprint("b", i), 0.5-float64(i)/28, 0.1))
 	}
-	counted := fair.Counted(trust, 16, parts, origin, strict)
+	free := part("free", "a", 0.05, 0.05) // of the same person
+	counted := fair.Counted(trust, 16, append(parts, free), origin, strict)
+	assert.Equal(t, free.Tally.At(origin), counted[len(parts)])
 	kept := (0.5 + 0.2) / 1
 	assert.InDelta(t, 0.5+0.2, counted[0].Mass, 1e-9)
 	assert.InDelta(t, 0.5, counted[0].Reward, 1e-9)

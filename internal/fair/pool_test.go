@@ -438,6 +438,21 @@ func part(channel, source string, gained, lost float64) evidence.Part {
 	return evidence.Part{Channel: channel, Source: source, Tally: tally}
 }
 
+// A person whose evidence is in several channels is one person.
+func TestSeveralChannelsAreOnePerson(t *testing.T) {
+	crowd := fair.New(evidence.Trust{}, 1)
+	parts := []evidence.Part{
+		part("a", "ann", 0.4, 0), part("a", "bob", 0.2, 0), part("b", "ann", 0, 0.3),
+		part("b", "bob", 0.1, 0),
+	}
+	voices := crowd.Hear(nil, 0, parts, origin)
+	require.Len(t, voices, 2)
+	crowd.Settle(slices.Values([][][]fair.Voice{{voices}}))
+	assert.InDelta(t, 1, crowd.People(), 1e-12)
+	assert.InDelta(t, 1, crowd.ShareVoices(0, voices).Mass, 1e-12)
+	assert.InDelta(t, 0.7, crowd.ShareVoices(0, voices).Reward, 1e-12)
+}
+
 // Nobody is in a crowd of which nobody was heard, or instruments alone.
 func TestACrowdOfNobody(t *testing.T) {
 	crowd := fair.New(evidence.Trust{Instruments: []string{"ci"}}, 1)

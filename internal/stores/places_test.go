@@ -24,6 +24,10 @@ func TestRanges(t *testing.T) {
 	}
 	first, next := stores.Position{At: 1000, Seq: 1}, stores.Position{At: 1000, Seq: 2}
 	assert.True(t, within(whole, first))
+	until, err := stores.RangeOf(store.Query{Kind: "k", Until: at})
+	require.NoError(t, err)
+	assert.False(t, within(until, stores.Position{At: 1000}))
+	assert.True(t, within(until, stores.Position{At: 999, Seq: 9}))
 	for name, test := range map[string]struct {
 		q           store.Query
 		first, next bool

@@ -79,6 +79,16 @@ func TestTheDifferenceByTheFormula(t *testing.T) {
 	assert.InDelta(t, high, twice, 1e-9)
 }
 
+// A difference of means in [0, 1] is in [-1, 1].
+func TestTheDifferenceOfFewIsWithinItsRange(t *testing.T) {
+	good := evidence.Sums{Mass: 5, Squares: 5, Reward: 5, RewardSquares: 5}
+	bad := evidence.Sums{Mass: 5, Squares: 5}
+	_, high := winner.Difference(good, bad, 1, 0.1)
+	assert.Equal(t, 1., high)
+	low, _ := winner.Difference(bad, good, 1, 0.1)
+	assert.Equal(t, -1., low)
+}
+
 func TestTheDifferenceNarrows(t *testing.T) {
 	width := func(n float64) float64 {
 		a := evidence.Sums{Mass: 19 * n, Reward: 14 * n, RewardSquares: 14 * n}

@@ -58,6 +58,21 @@ func TestTheGapIsAroundTheDifference(t *testing.T) {
 	})
 }
 
+// More ways to compare widen the bounds, from three on: of two there is one pair.
+func TestMoreWaysWidenTheGap(t *testing.T) {
+	a, b, before := winner.Record{100, 60}, winner.Record{100, 40}, 0.
+	for ways := 1; ways < 6; ways++ {
+		low, high := winner.Gap(a, b, ways, 0.05)
+		if ways > 2 {
+			assert.Greater(t, high-low, before+1e-6, ways)
+		}
+		before = high - low
+	}
+	one, _ := winner.Gap(a, b, 1, 0.05)
+	two, _ := winner.Gap(a, b, 2, 0.05)
+	assert.Equal(t, one, two)
+}
+
 func TestSharesAreProbabilities(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) winner.Record { return record(t, "") }),
@@ -115,6 +130,16 @@ func TestSharesAreTopTwo(t *testing.T) {
 func TestABeatenArmIsStillCompared(t *testing.T) {
 	assert.Equal(t, []float64{0.5, 0.5, 0}, winner.Shares([]winner.Record{{1e5, 9e4}, {1e5, 5e4},
 		{1e5, 1e4}}))
+	assert.Equal(t, []float64{0.5, 0, 0.5}, winner.Shares([]winner.Record{{1e5, 9e4}, {1e5, 1e4},
+		{1e5, 5e4}}))
+}
+
+// After one success, the belief is Beta(2, 1), which is the best of three with a probability of ½:
+// ½·½ + 2·½·¼·(½ / ¾).
+func TestSharesAfterOneSuccess(t *testing.T) {
+	shares := winner.Shares([]winner.Record{{}, {1, 1}, {}})
+	assert.InDelta(t, 5./12, shares[1], 1e-9)
+	assert.InDelta(t, 7./24, shares[0], 1e-9)
 }
 
 // TestTheErrorHolds plays races of two arms whose looks never end before 2,000 tries, for rewards
@@ -161,6 +186,7 @@ func TestStopNeedsEveryArm(t *testing.T) {
 	assert.Equal(t, 1, winner.Stop([]winner.Record{{1000, 500}, {1000, 900}}, 0.05, 0))
 	assert.Equal(t, -1, winner.Stop([]winner.Record{{1000, 900}, {1000, 900}}, 0.05, 0))
 	assert.Equal(t, 0, winner.Stop([]winner.Record{{1000, 900}, {1000, 900}}, 0.05, 0.2))
+	assert.Equal(t, 0, winner.Stop([]winner.Record{{1000, 999}, {1, 0}}, 0.3, 0), "one failure")
 }
 
 // TestAWinnerIsNotRefuted by the evidence that makes it the winner, and a way that is refuted is

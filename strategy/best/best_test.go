@@ -260,6 +260,14 @@ func TestConfigurationsThatAreNone(t *testing.T) {
 		require.ErrorAs(t, err, &fault, field)
 		assert.Equal(t, field, fault.Field)
 	}
+	for field, cfg := range map[string]best.Config{
+		"Error": {Learner: good, Error: -0.01}, "Explore": {Learner: good, Explore: -0.01},
+	} {
+		_, err := best.New(ctx, cfg)
+		var fault *heed.ConfigError
+		require.ErrorAs(t, err, &fault, field)
+		assert.Equal(t, field, fault.Field)
+	}
 }
 
 // broken is a store whose reads fail.
@@ -466,6 +474,35 @@ func TestARaceInSteps(t *testing.T) {
 	in(q, nil)
 	require.True(t, ended())
 	assert.Equal(t, strategy.ArmID("b"), in(q, nil).Arm)
+}
+
+// In a step as well, a caller's shares go before the race's, and the error of the store is returned.
+func TestAStepWithOtherShares(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 0.2, "b": 0.9})
+	learner, st := b.failing()
+	r, err := best.New(ctx, best.Config{Learner: learner})
+	require.NoError(t, err)
+	in := func(q strategy.Query) (c strategy.Choice, err error) {
+		err = store.Do(ctx, st, func(tx *store.Tx) (err error) {
+			c, err = r.SelectIn(tx, q)
+			return err
+		})
+		return c, err
+	}
+	for _, arm := range []strategy.ArmID{"a", "b"} {
+		q := strategy.Query{Category: "triage", Shares: []float64{0, 1}}
+		if arm == "a" {
+			q.Shares = []float64{1, 0}
+		}
+		for range 5 {
+			c, err := in(q)
+			require.NoError(t, err)
+			require.Equal(t, arm, c.Arm)
+		}
+	}
+	st.SetAway(true)
+	_, err = in(strategy.Query{Category: "triage"})
+	require.ErrorIs(t, err, storetest.ErrFailed)
 }
 
 // failing returns a learner over the store of a bench, with calls that can fail.

@@ -194,6 +194,11 @@ func TestAnArmThatWasNeverChosen(t *testing.T) {
 	s, err := money.Compare(log, []strategy.ArmID{"a", "b"}, 0)
 	require.NoError(t, err)
 	assert.Equal(t, money.Instead{Arm: "b"}, s.Arms[1])
+	s, err = money.Compare(log, []strategy.ArmID{"b", "a", "c"}, 0)
+	require.NoError(t, err)
+	require.Len(t, s.Arms, 3)
+	assert.Equal(t, money.Instead{Arm: "b"}, s.Arms[0])
+	assert.Equal(t, 2, s.Arms[1].Chosen)
 }
 
 // TestAConstantPriceNeedsNoInterval holds from ten equal costs on.

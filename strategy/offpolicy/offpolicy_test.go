@@ -360,8 +360,12 @@ func TestFaults(t *testing.T) {
 	for name, estimate := range estimators {
 		_, err := estimate([]offpolicy.Logged{good}, 0.9)
 		assert.ErrorContains(t, err, "at least two", name)
-		_, err = estimate([]offpolicy.Logged{good, good}, 1)
-		assert.ErrorContains(t, err, "level", name)
+		for _, level := range []float64{1, 0, -0.5, math.NaN()} {
+			_, err = estimate([]offpolicy.Logged{good, good}, level)
+			assert.ErrorContains(t, err, "level", name)
+		}
+		_, err = estimate([]offpolicy.Logged{good, {Propensity: 1e-100, Target: 1}}, 0.9)
+		assert.NoError(t, err, "the greatest weight")
 	}
 }
 

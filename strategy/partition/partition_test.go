@@ -259,6 +259,24 @@ func TestAStoreThatFails(t *testing.T) {
 	})
 }
 
+// A partition is made only if the store answers each call.
+func TestAPartitionNeedsItsStore(t *testing.T) {
+	tried := 0
+	storetest.FailEach(func(at int, after bool) bool {
+		st := &storetest.Failing{Store: newStore(t)}
+		st.Fail(at, after)
+		_, err := partition.New(ctx, partition.Config{Store: st})
+		if failed := st.Failed(); !failed {
+			require.NoError(t, err)
+			return false
+		}
+		tried++
+		require.ErrorIs(t, err, storetest.ErrFailed, at)
+		return true
+	})
+	assert.Positive(t, tried)
+}
+
 // Cells that can't be compared with a text are no cells. Those which a process has stay in use.
 func TestADamagedRecordIsAnError(t *testing.T) {
 	vector := func(numbers ...float32) map[string]any {
