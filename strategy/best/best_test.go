@@ -476,7 +476,7 @@ func TestARaceInSteps(t *testing.T) {
 	assert.Equal(t, strategy.ArmID("b"), in(q, nil).Arm)
 }
 
-// In a step as well, a caller's shares go before the race's, and the error of the store is returned.
+// In a step as well, a caller's shares go before the race's, and the store's error is returned.
 func TestAStepWithOtherShares(t *testing.T) {
 	b := newBench(t, map[strategy.ArmID]float64{"a": 0.2, "b": 0.9})
 	learner, st := b.failing()
