@@ -18,6 +18,7 @@ import (
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
 )
 
@@ -267,6 +268,11 @@ func TestNamesAreRefusedAtOnce(t *testing.T) {
 	require.NoError(t, w.Undo(ctx, id, "ann"))
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.Len(t, w.outcomes(), 1)
+	id = w.answer(loop.Event{ID: strings.Repeat("€", 300), Text: "Why?"}).ID // its id is its task
+	require.NoError(t, second(w.Tool(ctx, id, loop.ToolResult{Name: "sh", Err: errors.New("no")})))
+	failed, err := w.Patterns().Errors(ctx, patterns.HistoryQuery{})
+	require.NoError(t, err)
+	assert.Len(t, failed.Errors, 1)
 	for field, e := range map[string]loop.Event{
 		"ID": {ID: longest.ID + "i", Text: "Why?"}, "Task": {Text: "Why?", Task: longest.Task + "t"},
 	} {
@@ -274,7 +280,7 @@ func TestNamesAreRefusedAtOnce(t *testing.T) {
 		assertField(t, field, err)
 	}
 	named := newWorld(t, loop.Config{Name: strings.Repeat("n", 240), Arms: []loop.Arm{{ID: "only"}}})
-	_, err := named.Answer(ctx, longest)
+	_, err = named.Answer(ctx, longest)
 	assertField(t, "ID", err)
 	longest.ID = longest.ID[:700]
 	id = named.answer(longest).ID

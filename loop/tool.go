@@ -3,6 +3,7 @@ package loop
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/answers"
@@ -84,7 +85,9 @@ func (a *Agent) tool(ctx context.Context, id string, r ToolResult) error {
 	if frozen, err := a.isFrozen(tx); err != nil || frozen {
 		return err
 	}
-	r.Task = cmp.Or(r.Task, answers.TaskOf(&row.Value), id)
+	// An event's id may be longer than a task.
+	of := strings.ToValidUTF8(id[:min(len(id), maxTask)], "")
+	r.Task = cmp.Or(r.Task, answers.TaskOf(&row.Value), of)
 	var message string
 	if err := host.Call("ToolResult.Err", func() error {
 		message = r.Err.Error()
@@ -93,11 +96,10 @@ func (a *Agent) tool(ctx context.Context, id string, r ToolResult) error {
 		return err
 	}
 	name := store.IDOf("tool", a.cfg.Name, id, cmp.Or(r.ID, store.IDOf(r.Name, r.Text, message)))
-	if err := a.redact(&message); err != nil {
-		return err
+	if err = a.redact(&message); err == nil {
+		_, err = a.patterns.RecordError(ctx, patterns.TaskError{
+			ID: name, Task: r.Task, Err: r.Err, Message: message, Tool: r.Name, At: r.At,
+		})
 	}
-	_, err = a.patterns.RecordError(ctx, patterns.TaskError{
-		ID: name, Task: r.Task, Err: r.Err, Message: message, Tool: r.Name, At: r.At,
-	})
 	return err
 }
