@@ -54,7 +54,7 @@ func (h *Handler) handle(w http.ResponseWriter, r *http.Request, call *view.Oper
 	if err != nil {
 		f := view.FaultOf(err, call.In)
 		if f.Cause != nil { // which the client does not see
-			h.tell(ctx, call.Method+" "+call.Path, f.Cause)
+			h.watch.Failed(ctx, call.Method+" "+call.Path, f.Cause)
 		}
 		if !sent.problem(f) {
 			write(w, f)
@@ -63,7 +63,7 @@ func (h *Handler) handle(w http.ResponseWriter, r *http.Request, call *view.Oper
 	}
 	switch {
 	case sent != nil:
-		sent.end(text)
+		sent.send("answer", json.RawMessage(text))
 	case got == any(view.Nothing{}):
 		w.WriteHeader(http.StatusNoContent)
 	default:

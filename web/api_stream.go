@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -20,32 +19,27 @@ type pieces struct {
 
 // A piece is a part of an answer.
 type piece struct {
-	Text string `json:"text"`
-	// the pieces before are no part of the answer, which begins with this one
-	Restart bool `json:"restart"`
+	Text    string `json:"text"`
+	Restart bool   `json:"restart"` // the answer begins with this piece, without those before
 }
 
 // piece sends a part of the answer. A client that does not read is cut off when the time of its
 // request ends.
 func (p *pieces) piece(_ context.Context, text string, restart bool) {
-	data, _ := json.Marshal(piece{text, restart}) // a text and a word
-	p.send("piece", data)
+	p.send("piece", piece{text, restart})
 }
-
-// end sends the whole answer.
-func (p *pieces) end(answer []byte) { p.send("answer", answer) }
 
 // problem sends a problem, if the answer began. Else the caller does.
 func (p *pieces) problem(why *view.Fault) bool {
 	if p == nil || !p.begun {
 		return false
 	}
-	data, _ := json.Marshal(troubleOf(why)) // texts and a number
-	p.send("problem", data)
+	p.send("problem", troubleOf(why))
 	return true
 }
 
-func (p *pieces) send(event string, data []byte) {
+func (p *pieces) send(event string, value any) {
+	data, _ := json.Marshal(value) // texts and numbers, or JSON
 	if !p.begun {
 		p.begun = true
 		if deadline, ok := p.ctx.Deadline(); ok {
@@ -56,7 +50,7 @@ func (p *pieces) send(event string, data []byte) {
 		p.w.WriteHeader(http.StatusOK)
 	}
 	_, _ = p.w.Write([]byte("event: " + event + "\ndata: "))
-	_, _ = p.w.Write(bytes.TrimSpace(data)) // JSON has no line feed
+	_, _ = p.w.Write(data) // JSON has no line feed
 	_, _ = p.w.Write([]byte("\n\n"))
 	_ = p.rc.Flush()
 }

@@ -27,15 +27,10 @@ type action struct {
 
 // A sent is what a person sent.
 type sent struct {
-	person, id, hash, reason string
-	form                     url.Values
+	feedback.Act
+	hash string
+	form url.Values
 }
-
-func (d *sent) order() feedback.Act {
-	return feedback.Act{ID: d.id, Actor: d.person, Reason: d.reason}
-}
-
-var common = []string{"id", "hash", "reason"}
 
 // errStale reports that a person decided about something that changed since.
 var errStale = &feedback.RefusedError{
@@ -45,7 +40,7 @@ var errStale = &feedback.RefusedError{
 // act registers an action.
 func (h *Handler) act(a action) {
 	h.mux.HandleFunc("POST "+a.path, func(w http.ResponseWriter, r *http.Request) {
-		d, err := decided(r, slices.Concat(common, a.fields))
+		d, err := decided(r, slices.Concat(a.fields, []string{"id", "hash", "reason"}))
 		if err == nil && !h.view().Has(a.page.part) {
 			err = heed.ErrNotFound
 		}
@@ -58,9 +53,8 @@ func (h *Handler) act(a action) {
 			query := url.Values{"id": {at.id}, "done": {at.done}}
 			to := h.cfg.Prefix + at.page + "?" + query.Encode()
 			http.SetCookie(w, &http.Cookie{
-				Name: doneCookie, Value: doneMark(d.person, to), Path: h.cfg.Prefix + "/", HttpOnly: true,
-				SameSite: http.SameSiteLaxMode,
-			})
+				Name: doneCookie, Value: doneMark(d.Actor, to), Path: h.cfg.Prefix + "/", HttpOnly: true,
+				SameSite: http.SameSiteLaxMode})
 			http.Redirect(w, r, to, http.StatusSeeOther)
 			return
 		}
@@ -75,7 +69,7 @@ func (h *Handler) decide(ctx context.Context, a *action, d sent) (to landing, er
 		return to, errNoAgent
 	}
 	if a.path != "/proposal/approve" { // which a review does by itself
-		hash, err := seen(ctx, v, a, d.id)
+		hash, err := seen(ctx, v, a, d.ID)
 		if err == nil && hash != "" && hash != d.hash {
 			err = errStale
 		}
@@ -123,8 +117,9 @@ func decided(r *http.Request, known []string) (d sent, err error) {
 	if form.Get("id") == "" {
 		return d, heed.ErrNotFound
 	}
-	return sent{personOf(r), form.Get("id"), form.Get("hash"), strings.TrimSpace(form.Get("reason")),
-		form}, nil
+	of := feedback.Act{
+		ID: form.Get("id"), Actor: personOf(r), Reason: strings.TrimSpace(form.Get("reason"))}
+	return sent{of, form.Get("hash"), form}, nil
 }
 
 // again shows the page once more, with why the action was refused, and what the person had typed.
@@ -135,7 +130,7 @@ func (h *Handler) again(w http.ResponseWriter, r *http.Request, a action, d sent
 		return
 	}
 	before := r.Clone(r.Context())
-	before.URL.RawQuery = url.Values{"id": {d.id}}.Encode()
+	before.URL.RawQuery = url.Values{"id": {d.ID}}.Encode()
 	f, err := a.page.frame(before, h.view())
 	if err != nil {
 		h.fail(w, r, a.path, err)
@@ -198,15 +193,14 @@ func correct(ctx context.Context, v *view.Source, d sent) (to landing, err error
 	if text == "" {
 		return to, &heed.InputError{Field: "text", Reason: "must not be empty"}
 	}
-	_, err = v.Agent.Correct(ctx, d.id, loop.Correction{
-		Reviewer: d.person, Text: text, Comment: strings.TrimSpace(d.form.Get("comment")),
-	})
-	return landing{"/answer", d.id, "corrected"}, err
+	_, err = v.Agent.Correct(ctx, d.ID, loop.Correction{
+		Reviewer: d.Actor, Text: text, Comment: strings.TrimSpace(d.form.Get("comment"))})
+	return landing{"/answer", d.ID, "corrected"}, err
 }
 
 // undo takes an answer back.
 func undo(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
-	return landing{"/answer", d.id, "undone"}, v.Agent.Undo(ctx, d.id, d.person)
+	return landing{"/answer", d.ID, "undone"}, v.Agent.Undo(ctx, d.ID, d.Actor)
 }
 
 // errNoAgent reports that these pages are over a store, and the agent runs elsewhere.
@@ -231,15 +225,14 @@ func seen(ctx context.Context, v *view.Source, a *action, id string) (string, er
 
 func approve(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
 	after, err := v.Feedback.Rules().Review(ctx, feedback.Review{
-		Proposal: d.id, Decision: feedback.Approved, Actor: d.person, Reason: d.reason, Hash: d.hash,
-		Override: d.form["override"], Withhold: d.form["withhold"],
-	})
+		Proposal: d.ID, Decision: feedback.Approved, Actor: d.Actor, Reason: d.Reason, Hash: d.hash,
+		Override: d.form["override"], Withhold: d.form["withhold"]})
 	if err != nil {
 		return to, err
 	}
 	switch {
 	case after.Status != feedback.StateApproved:
-		return landing{"/proposal", d.id, "approved"}, nil
+		return landing{"/proposal", d.ID, "approved"}, nil
 	case after.Change != "" && after.Of != "":
 		return landing{"/rule", after.Of, "changed"}, nil
 	default:
@@ -249,14 +242,13 @@ func approve(ctx context.Context, v *view.Source, d sent) (to landing, err error
 
 func reject(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
 	_, err = v.Feedback.Rules().Review(ctx, feedback.Review{
-		Proposal: d.id, Decision: feedback.Rejected, Actor: d.person, Reason: d.reason,
-	})
-	return landing{"/proposal", d.id, "rejected"}, err
+		Proposal: d.ID, Decision: feedback.Rejected, Actor: d.Actor, Reason: d.Reason})
+	return landing{"/proposal", d.ID, "rejected"}, err
 }
 
 // edit proposes a new version. Fields that the form does not show stay as they are.
 func edit(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
-	p, err := v.Feedback.Rules().Proposal(ctx, d.id)
+	p, err := v.Feedback.Rules().Proposal(ctx, d.ID)
 	if err != nil {
 		return to, err
 	}
@@ -275,13 +267,13 @@ func edit(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
 	}
 	draft.AllAgents = d.form.Get("all") != ""
 	after, err := v.Feedback.Rules().Propose(ctx,
-		feedback.Submission{Draft: draft, Replaces: p.ID, Actor: d.person, Reason: d.reason})
+		feedback.Submission{Draft: draft, Replaces: p.ID, Actor: d.Actor, Reason: d.Reason})
 	return landing{"/proposal", after.ID, "edited"}, err
 }
 
 func takeOut(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
 	source := d.form.Get("source")
-	behind, err := v.Feedback.Rules().Sources(ctx, d.id)
+	behind, err := v.Feedback.Rules().Sources(ctx, d.ID)
 	is := func(c feedback.Feedback) bool { return c.ID == source }
 	if err == nil && !slices.ContainsFunc(behind, is) {
 		err = heed.ErrNotFound // or it was taken out already
@@ -289,51 +281,51 @@ func takeOut(ctx context.Context, v *view.Source, d sent) (to landing, err error
 	if err != nil {
 		return to, err
 	}
-	_, err = v.Feedback.Split(ctx, feedback.Act{ID: source, Actor: d.person, Reason: d.reason})
-	return landing{"/proposal", d.id, "out"}, err
+	_, err = v.Feedback.Split(ctx, feedback.Act{ID: source, Actor: d.Actor, Reason: d.Reason})
+	return landing{"/proposal", d.ID, "out"}, err
 }
 
 // joined records that a correction means the same as another one. The page shows both, and one
 // click is enough.
 func joined(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
-	d.reason = "read side by side, they mean the same"
-	_, err = v.Feedback.Join(ctx, d.order(), d.form.Get("with"))
-	return landing{"/correction", d.id, "joined"}, err
+	d.Reason = "read side by side, they mean the same"
+	_, err = v.Feedback.Join(ctx, d.Act, d.form.Get("with"))
+	return landing{"/correction", d.ID, "joined"}, err
 }
 
 // split puts a correction alone into a cluster.
 func split(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
-	_, err = v.Feedback.Split(ctx, d.order())
-	return landing{"/correction", d.id, "split"}, err
+	_, err = v.Feedback.Split(ctx, d.Act)
+	return landing{"/correction", d.ID, "split"}, err
 }
 
 func resolve(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
-	after, err := v.Feedback.Resolve(ctx, d.order(), feedback.Classification(d.form.Get("as")))
+	after, err := v.Feedback.Resolve(ctx, d.Act, feedback.Classification(d.form.Get("as")))
 	if err == nil && after.Proposal != "" {
 		return landing{"/proposal", after.Proposal, "resolved"}, nil
 	}
-	return landing{"/correction", d.id, "resolved"}, err
+	return landing{"/correction", d.ID, "resolved"}, err
 }
 
 // move takes a rule out of use.
 func move(state feedback.State, done string) decider {
 	return func(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
-		_, err = v.Feedback.Rules().Move(ctx, d.order(), state)
-		return landing{"/rule", d.id, done}, err
+		_, err = v.Feedback.Rules().Move(ctx, d.Act, state)
+		return landing{"/rule", d.ID, done}, err
 	}
 }
 
 // propose proposes the change of a rule.
 func propose(change string) decider {
 	return func(ctx context.Context, v *view.Source, d sent) (to landing, err error) {
-		rule, err := v.Feedback.Rules().Rule(ctx, d.id)
+		rule, err := v.Feedback.Rules().Rule(ctx, d.ID)
 		if err != nil {
 			return to, err
 		}
 		draft := rule.Draft
 		draft.Change, draft.Of = change, rule.ID
 		p, err := v.Feedback.Rules().Propose(ctx,
-			feedback.Submission{Draft: draft, Actor: d.person, Reason: d.reason})
+			feedback.Submission{Draft: draft, Actor: d.Actor, Reason: d.Reason})
 		return landing{"/proposal", p.ID, "proposed"}, err
 	}
 }

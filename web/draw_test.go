@@ -33,9 +33,9 @@ func TestSay(t *testing.T) {
 // Disagreement has the channel of agreement, and other words all the same.
 func TestSeenBy(t *testing.T) {
 	o := evidence.Observation{Channel: learning.ChannelAgreement}
-	assert.Equal(t, "the model said the same", seenBy(o))
+	assert.Equal(t, "the model said the same", known(view.ChannelOf(&o)))
 	o.Cell.Name = "disagreed"
-	assert.Equal(t, known(view.DisagreementChannel), seenBy(o))
+	assert.Equal(t, known(view.DisagreementChannel), known(view.ChannelOf(&o)))
 	assert.Equal(t, "thumb", known("thumb"))
 	assert.Equal(t, "nobody said anything, thumb", text.ChannelsWords("implicit_timeout, thumb"))
 }

@@ -168,7 +168,7 @@ func (h *Handler) render(w http.ResponseWriter, r *http.Request, status int, nam
 	}
 	var page bytes.Buffer
 	if err := templates[name].ExecuteTemplate(&page, "frame", v); err != nil {
-		h.tell(r.Context(), "page", err)
+		h.watch.Failed(r.Context(), "page", err)
 		http.Error(w, "The page could not be made.", http.StatusInternalServerError)
 		return
 	}
@@ -186,7 +186,7 @@ func (h *Handler) failed(w http.ResponseWriter, r *http.Request, status int, tex
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, what string, err error) {
 	status, text := statusOf(err)
 	if status >= http.StatusInternalServerError {
-		h.tell(r.Context(), what, err)
+		h.watch.Failed(r.Context(), what, err)
 	}
 	h.failed(w, r, status, text)
 }

@@ -60,7 +60,6 @@ type proposalData struct {
 	Applies int              // past corrections that it would have applied to
 	Opposed []feedback.Match // the ones among them that may contradict it
 	Looked  int
-	Types   []string
 }
 
 // further are the fields of a draft without its text that have no default value.
@@ -77,11 +76,7 @@ func proposal(r *http.Request, v *view.Source) (any, error) {
 		return nil, err
 	}
 	p := report.Proposal
-	d := proposalData{
-		Report: report, Yours: view.Yours(p, personOf(r)), Types: []string{
-			"GUIDELINE", "CONSTRAINT", "POSITIVE_EXAMPLE", "NEGATIVE_EXAMPLE",
-		},
-	}
+	d := proposalData{Report: report, Yours: view.Yours(p, personOf(r))}
 	if p.Was != nil {
 		d.Edited = view.Edits(p.Was, &p.Draft, say)
 	}

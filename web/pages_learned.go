@@ -3,12 +3,14 @@ package web
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/strategy"
@@ -23,40 +25,37 @@ type homeData struct {
 	Damaged            view.Names
 	Down               []view.Unavailable
 	Gain               gainData
+	Freeze             answers.Frozen
+	FrozenIn           string // the tenant; "" if all are frozen
 }
 
 // The pages show at most so many. A form opens another item.
 const mostLeaders, mostItems, mostOutcomes, mostObserved = 3, 100, 50, 100
 
 // home is the first page.
-func home(r *http.Request, v *view.Source) (any, error) {
-	ctx, d := r.Context(), homeData{Source: v}
-	var err error
+func home(r *http.Request, v *view.Source) (_ any, err error) {
+	ctx, d, errs := r.Context(), homeData{Source: v}, make([]error, 4)
 	if d.Gain, err = gainOf(r, v); err != nil {
 		return nil, err
 	}
-	if d.Down, err = v.Unavailable(ctx, v.Name); err != nil {
-		return nil, err
-	}
+	d.Down, errs[0] = v.Unavailable(ctx, v.Name)
+	d.Freeze, d.FrozenIn, errs[1] = v.Frozen(ctx)
 	if v.Has(ofRules) {
-		in, err := v.Inbox(ctx, 1)
-		if d.Damaged, err = view.DamagedIn(err); err != nil {
-			return nil, err
-		}
+		var in view.Inbox
+		in, errs[2] = v.Inbox(ctx, 1)
 		d.Waiting, d.Unsettled = in.Pending, in.Unsettled
 	}
+	var found view.List[view.Segment]
 	if v.Has(ofArms) {
-		found, err := v.Segments(ctx, view.Page{Limit: perPage})
-		if err != nil {
-			return nil, err
-		}
+		found, errs[3] = v.Segments(ctx, view.Page{Limit: perPage})
 		slices.SortStableFunc(found.Items, func(a, b view.Segment) int {
 			return cmp.Compare(b.Outcomes, a.Outcomes)
 		})
-		d.Damaged = append(d.Damaged, found.Damaged...)
 		d.Segments, d.Leaders = found.Total, found.Items[:min(len(found.Items), mostLeaders)]
 	}
-	return d, nil
+	d.Damaged, err = view.DamagedIn(errors.Join(errs...))
+	d.Damaged = append(d.Damaged, found.Damaged...)
+	return d, err
 }
 
 // segmentName names a segment.

@@ -39,8 +39,9 @@ var funcs = template.FuncMap{
 	"field": func(id, name, label, value, hint string) fieldView {
 		return fieldView{id, name, label, value, hint}
 	},
-	"three": func(x float64) string { return fmt.Sprintf("%.3f", x) },
-	"known": known, "seenby": seenBy,
+	"three":  func(x float64) string { return fmt.Sprintf("%.3f", x) },
+	"known":  known,
+	"seenby": func(o evidence.Observation) string { return known(view.ChannelOf(&o)) },
 	"limited": func(s learning.Share, people float64) string {
 		return fair.Limited(s.For+s.Against, s.CountsFor, s.CountsAgainst, people)
 	},
@@ -52,7 +53,10 @@ var funcs = template.FuncMap{
 	"pair": func(prefix, id, hash, with string) any {
 		return struct{ Prefix, ID, Hash, With string }{prefix, id, hash, with}
 	},
-	"hash":   hashOf,
+	"hash": hashOf,
+	"types": func() []string {
+		return []string{"GUIDELINE", "CONSTRAINT", "POSITIVE_EXAMPLE", "NEGATIVE_EXAMPLE"}
+	},
 	"quorum": func(q *feedback.Quorum) string { return say(q.String()) },
 }
 
@@ -173,9 +177,6 @@ var deciding = map[string]string{
 
 // known describes how something is known, by the name of its channel.
 func known(name string) string { return say(view.Known(name)) }
-
-// seenBy is [known] for an observation.
-func seenBy(o evidence.Observation) string { return known(view.ChannelOf(&o)) }
 
 // sentence begins with a capital letter.
 func sentence(text string) string {

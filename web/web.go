@@ -312,10 +312,3 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, sort, text stri
 	}
 	h.failed(w, r, sorts[sort].Status, text)
 }
-
-// tell reports to the observer a failure that the page does not show.
-func (h *Handler) tell(ctx context.Context, what string, err error) {
-	if h.watch != nil {
-		h.watch.Tell(ctx, heed.Failed{Component: h.watch.Name(), At: h.cfg.Now(), What: what, Err: err})
-	}
-}

@@ -23,8 +23,7 @@ import (
 func Stdio(in io.ReadCloser, out io.WriteCloser) sdk.Transport {
 	to := &lines{WriteCloser: out}
 	return &sdk.IOTransport{
-		Reader: &messages{from: bufio.NewReader(in), Closer: in, to: to}, Writer: to,
-	}
+		Reader: &messages{from: bufio.NewReader(in), Closer: in, to: to}, Writer: to}
 }
 
 // lines writes one line at a time. It is safe for concurrent use.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -76,8 +75,7 @@ func givenOf(a *loop.Answer) Given {
 		ID: a.ID, Ready: a.Text != "", Text: a.Text, Kept: a.Text != "" && a.Degraded.Recorded(),
 		Path: string(res.Path), Heuristic: res.CreditID, Model: res.LLM, Would: p.Would,
 		Rules: p.Rules, Ways: p.Ways, Warnings: p.Warnings, LeftOut: p.LeftOut, Undone: p.Undone,
-		Command: p.Command, Violations: arrayOf(a.Violations),
-	}
+		Command: p.Command, Violations: arrayOf(a.Violations)}
 	if p.Arm.ID != "" {
 		g.Arm = &plannedArm{p.Arm.ID, p.Arm.ModelName, p.Arm.System, p.Arm.Tools}
 	}
@@ -132,8 +130,7 @@ func (c *Caller) prepare(ctx context.Context, in *Event) (none Given, _ error) {
 	}
 	g := givenOf(&loop.Answer{
 		ID: p.Event.ID, Text: p.Text, Plan: p, Violations: p.Violations, Result: p.Result,
-		Degraded: p.Degraded,
-	})
+		Degraded: p.Degraded})
 	g.Ready, g.System, g.Prompt = p.Ready, p.System, p.Prompt
 	return g, nil
 }
@@ -150,19 +147,16 @@ const storeAway = "store_unavailable"
 
 // reasons are what a caller may give for a model without an answer.
 var reasons = []llm.Failure{
-	llm.Unreachable, llm.RateLimited, llm.ServerError, llm.TimedOut, llm.Cancelled, llm.Unusable,
-}
+	llm.Unreachable, llm.RateLimited, llm.ServerError, llm.TimedOut, llm.Cancelled, llm.Unusable}
 
 func (c *Caller) answered(ctx context.Context, in *Reply) (none Given, _ error) {
+	in.Failure = strings.ToLower(in.Failure)
+	wrong := oneOf("failure", llm.Failure(in.Failure), reasons...)
 	switch {
 	case in.Text == "" && in.Err == nil && in.Failure == "":
 		return none, badField("text", "must be set, or error")
-	case in.Failure != "" && !slices.Contains(reasons, llm.Failure(in.Failure)):
-		var names []string
-		for _, reason := range reasons {
-			names = append(names, string(reason))
-		}
-		return none, badField("failure", "must be one of "+strings.Join(names, ", "))
+	case wrong != nil:
+		return none, wrong
 	case in.InputTokens < 0:
 		return none, badField("input_tokens", "must not be negative")
 	case in.OutputTokens < 0:
@@ -335,8 +329,7 @@ func (c *Caller) propose(ctx context.Context, in *Draft) (out Proposed, _ error)
 	}
 	p, err := c.View.Feedback.Rules().Propose(ctx, feedback.Submission{
 		Draft: feedback.Draft{Type: in.Type, Text: in.Text, Agents: []string{c.View.Name}},
-		Actor: c.Person, Reason: in.Reason,
-	})
+		Actor: c.Person, Reason: in.Reason})
 	out = Proposed{Proposal: p.ID, Conflicts: arrayOf(p.Conflicts)}
 	out.Status = strings.ToLower(string(p.Status))
 	if p.Quorum != nil {

@@ -110,8 +110,7 @@ func (s *Source) Segment(ctx context.Context, q strategy.Query, most int) (Segme
 	}
 	d := SegmentDetail{
 		Segment: segmentOf(&found), Parameters: found.Parameters,
-		SpecializesAt: found.SpecializesAt, Standings: found.Standings,
-	}
+		SpecializesAt: found.SpecializesAt, Standings: found.Standings}
 	slices.SortStableFunc(d.Standings, func(a, b strategy.Standing) int {
 		return cmp.Or(cmp.Compare(b.Independence, a.Independence), cmp.Compare(b.Sessions, a.Sessions),
 			cmp.Compare(b.Outcomes, a.Outcomes), strings.Compare(a.Item, b.Item))
@@ -164,8 +163,7 @@ func armsOf(reports []strategy.ArmReport) (all []Arm) {
 	for i, best := range winner.ProbBest(beliefs) {
 		r := &reports[i]
 		all = append(all, Arm{
-			Arm: r.Arm, Mean: r.Mean, Low: r.Low, High: r.High, Best: best, Outcomes: r.Outcomes,
-		})
+			Arm: r.Arm, Mean: r.Mean, Low: r.Low, High: r.High, Best: best, Outcomes: r.Outcomes})
 	}
 	return all
 }
@@ -273,8 +271,7 @@ func (s *Source) Choices(ctx context.Context, q ChoiceQuery, most int) (all []Ch
 	}
 	f := strategy.ChoiceFilter{
 		Item: q.Item, Stage: q.Stage, Since: s.moment(q.Since, 0),
-		Until: s.Now().Add(time.Microsecond),
-	}
+		Until: s.Now().Add(time.Microsecond)}
 	found, err := s.History(ctx, f, most, func(c *strategy.Choice) bool {
 		return c.Item == q.Item // a filter's empty item selects every item
 	})

@@ -19,8 +19,7 @@ type Changed struct {
 
 // Kinds are the kinds of changes. Statements are not listed unless they are asked for.
 var Kinds = []string{
-	"arm", "heuristic", "rule", "way", "import", "incident", "setting", "person", "statement",
-}
+	"arm", "heuristic", "rule", "way", "import", "incident", "setting", "person", "statement"}
 
 // kindsOf are the kinds of actions whose names do not depend on who configures them.
 var kindsOf = map[string]string{

@@ -48,8 +48,7 @@ func FieldsOf(t reflect.Type) (fields []Field) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		one := Field{
 			Name: name, Required: options == "", Hidden: f.Tag.Get("mcp") == "-", Of: f.Type,
-			in: append(strings.Fields(f.Tag.Get("heed")), f.Name), index: f.Index,
-		}
+			in: append(strings.Fields(f.Tag.Get("heed")), f.Name), index: f.Index}
 		if name == "" && len(f.Index) > 1 {
 			of := t.FieldByIndex(f.Index[:len(f.Index)-1]).Tag
 			has := func(tag string) bool { return slices.Contains(strings.Fields(of.Get(tag)), one.Name) }

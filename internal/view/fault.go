@@ -44,8 +44,7 @@ func (f *Fault) Error() string { return f.Detail }
 
 func badField(name, reason string) error {
 	return &Fault{
-		Sort: BadField, Detail: strings.TrimPrefix(name+" ", " ") + reason + ".", Field: name,
-	}
+		Sort: BadField, Detail: strings.TrimPrefix(name+" ", " ") + reason + ".", Field: name}
 }
 
 // soonest is after what time a request that no model had a place for is sent again.

@@ -109,13 +109,6 @@ type HeuristicDetail struct {
 // the store does not have.
 const usuallyNeeded = 0.7
 
-func (s *Source) needed() float64 {
-	if s.Agent != nil {
-		return s.Agent.Decision().Config().Threshold
-	}
-	return usuallyNeeded
-}
-
 // A HeuristicQuery selects heuristics.
 type HeuristicQuery struct {
 	Domain string `json:"domain,omitempty" placeholder:"NAME"` // empty: every domain
@@ -149,20 +142,22 @@ func (s *Source) Heuristic(ctx context.Context, id string, most int) (HeuristicD
 	}
 	return HeuristicDetail{
 		Heuristic: s.heuristicOf(&e), Prior: e.Prior, Shares: e.Shares, People: e.People,
-		Pin: e.Standing.Pin, History: e.History[:min(len(e.History), most)],
-	}, nil
+		Pin: e.Standing.Pin, History: e.History[:min(len(e.History), most)]}, nil
 }
 
 func (s *Source) heuristicOf(e *learning.Explanation) Heuristic {
 	of, h := &e.Standing, &e.Standing.Heuristic
 	one := Heuristic{
 		ID: h.ID, Domain: h.Domain, Condition: h.Condition, Action: h.Action, Confidence: of.Confidence,
-		Needed: s.needed(), Fires: of.Fires, Successes: of.Successes, Failures: of.Failures,
+		Needed: usuallyNeeded, Fires: of.Fires, Successes: of.Successes, Failures: of.Failures,
 		Pinned: of.Pin != (learning.Pin{}), Limits: arrayOf(e.Limits),
 		Held: Held{
 			Locked: e.Constraints.Lock == "locked", Floor: e.Constraints.Floor,
 			Ceiling: e.Constraints.Ceiling, Weight: e.Constraints.FeedbackWeight,
 		},
+	}
+	if s.Agent != nil {
+		one.Needed = s.Agent.Decision().Config().Threshold
 	}
 	one.Low, one.High = interval(e)
 	return one

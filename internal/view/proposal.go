@@ -40,17 +40,14 @@ func (s *Source) against(ctx context.Context, c feedback.Conflict) (a Against, e
 	rules := s.Feedback.Rules()
 	switch {
 	case c.Correction:
-		var k feedback.Feedback
-		k, err = s.Feedback.Feedback(ctx, c.ID)
-		a.Text = Said(&k)
+		k, failed := s.Feedback.Feedback(ctx, c.ID)
+		a.Text, err = Said(&k), failed
 	case c.Pending:
-		var p feedback.Proposal
-		p, err = rules.Proposal(ctx, c.ID)
-		a.Text = p.Text
+		p, failed := rules.Proposal(ctx, c.ID)
+		a.Text, err = p.Text, failed
 	default:
-		var r feedback.Rule
-		r, err = rules.Rule(ctx, c.ID)
-		a.Text = r.Text
+		r, failed := rules.Rule(ctx, c.ID)
+		a.Text, err = r.Text, failed
 	}
 	if errors.Is(err, heed.ErrNotFound) {
 		err = nil

@@ -77,8 +77,7 @@ func (s *Source) RulesOrProposals(ctx context.Context, q RuleQuery) (List[Rule],
 func draftOf(d *feedback.Draft) Rule {
 	return Rule{
 		Type: strings.ToLower(d.Type), Text: d.Text, AllAgents: d.AllAgents,
-		Agents: arrayOf(d.Agents), Check: d.Check,
-	}
+		Agents: arrayOf(d.Agents), Check: d.Check}
 }
 
 func ruleOf(r *feedback.Rule) Rule {
@@ -101,8 +100,7 @@ func (s *Source) Rules(ctx context.Context, q RuleQuery) (l List[Rule], err erro
 		return l, err
 	}
 	found, err := s.Feedback.Rules().List(ctx, feedback.RuleQuery{
-		Agent: q.Agent, Status: q.state(), Ranked: q.state() == feedback.StateActive,
-	})
+		Agent: q.Agent, Status: q.state(), Ranked: q.state() == feedback.StateActive})
 	id := func(r *feedback.Rule) string { return r.ID }
 	texts := func(r *feedback.Rule) []string { return append([]string{r.Text, r.ID}, r.Agents...) }
 	return listed(q.Page, found, err, id, texts, each(ruleOf))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/answers"
 	"github.com/heedhq/heed/llm"
 	"github.com/heedhq/heed/store"
 )
@@ -25,10 +26,7 @@ const forgetsFailures = 5 * time.Minute
 // package loop keeps of their health. All tenants share them. A damaged record counts as none, as
 // it does for agents.
 func (s *Source) Unavailable(ctx context.Context, agent string) (all []Unavailable, _ error) {
-	in := s.Store
-	if tenant, is := in.(interface{ Root() (store.Store, string) }); is {
-		in, _ = tenant.Root()
-	}
+	in, _ := s.root()
 	now := s.Now()
 	lately := store.Query{Kind: agent + ".model", Since: now.Add(-forgetsFailures)}
 	for r, err := range in.Find(ctx, lately) {
@@ -44,4 +42,27 @@ func (s *Source) Unavailable(ctx context.Context, agent string) (all []Unavailab
 		}
 	}
 	return all, nil
+}
+
+// root returns the store of all tenants, and the tenant that the source is of.
+func (s *Source) root() (store.Store, string) {
+	if tenant, is := s.Store.(interface{ Root() (store.Store, string) }); is {
+		return tenant.Root()
+	}
+	return s.Store, ""
+}
+
+// Frozen returns the freeze that keeps the agent from learning, if there is one, and whose it is: a
+// tenant's, or "", which is of all tenants.
+func (s *Source) Frozen(ctx context.Context) (none answers.Frozen, tenant string, _ error) {
+	freezes := answers.Freezes(s.Name)
+	root, tenant := s.root()
+	for _, in := range []store.Store{s.Store, root} {
+		row, err := freezes.Get(ctx, in, answers.FrozenID)
+		if row.Value.Frozen || err != nil && !errors.Is(err, heed.ErrNotFound) {
+			return row.Value, tenant, err
+		}
+		tenant = ""
+	}
+	return none, "", nil
 }

@@ -40,8 +40,7 @@ type Source struct {
 func Of(a *loop.Agent, now func() time.Time) *Source {
 	return &Source{
 		Store: a.Store(), Agent: a, Name: a.Name(), Strategy: a.Strategy(), Learning: a.Learning(),
-		Patterns: a.Patterns(), Feedback: a.Feedback(), Now: now,
-	}
+		Patterns: a.Patterns(), Feedback: a.Feedback(), Now: now}
 }
 
 // A Page selects a part of a list. Each query of a list has one.

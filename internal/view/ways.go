@@ -64,8 +64,7 @@ func (s *Source) Ways(ctx context.Context, q WayQuery) (l List[Way], err error) 
 		return l, err
 	}
 	found, err := s.Patterns.Standings(ctx, patterns.PatternQuery{
-		State: q.State, Tag: q.Tag, Limit: mostWays,
-	})
+		State: q.State, Tag: q.Tag, Limit: mostWays})
 	found = slices.DeleteFunc(found, func(s patterns.Standing) bool {
 		return q.Warned && !warned(&s)
 	})
@@ -113,8 +112,7 @@ func wayOf(s *patterns.Standing) Way {
 		ID: p.ID, Anti: p.Anti, Content: p.Content, Reason: p.Reason, Tags: p.Tags, State: s.State,
 		ByHand: p.Override != "", Multiplier: s.Multiplier, Successes: s.Counts.Successes,
 		Failures: s.Counts.Failures, Rate: s.Rate, HarmfulShare: s.HarmfulShare,
-		Heard: s.LastFeedback,
-	}
+		Heard: s.LastFeedback}
 	w.Warned = warned(s)
 	w.Low, w.High = evidence.Beta{Alpha: 1 + s.Helpful, Beta: 1 + s.Harmful}.Interval(0.9)
 	return w
