@@ -11,8 +11,13 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy/attribution"
@@ -35,6 +40,7 @@ type diagnosis struct {
 	Kinds    []size    `json:"kinds"`
 	Findings []finding `json:"findings"`
 	faults   int       // among the findings
+	reads    func(kind string, b store.Body) error
 }
 
 // A size counts what a kind has: observations of evidence, or else records.
@@ -66,8 +72,7 @@ func (cmd doctorCommand) Run(s *session) error {
 		return err
 	}
 	d := &diagnosis{
-		Store: at.String(), Engine: at.dialect.String(), Kinds: []size{}, Findings: []finding{},
-	}
+		Store: at.String(), Engine: at.dialect.String(), Kinds: []size{}, Findings: []finding{}}
 	err = d.look(s, at, cmd.Deep)
 	switch {
 	case troubleOf(err) == damaged, errors.As(err, new(*sqlstore.SchemaError)):
@@ -170,7 +175,10 @@ func (d *diagnosis) frozen(s *session, most int) error {
 }
 
 // rows reads all that a dump has, and counts it by kind.
-func (d *diagnosis) rows(s *session) error {
+func (d *diagnosis) rows(s *session) (err error) {
+	if d.reads, err = readerOf(s); err != nil && !errors.Is(err, heed.ErrDamaged) {
+		return err
+	}
 	limit := evidence.InstantOf(time.Now().Add(evidence.MaxSkew)) // whatever --now is
 	kept, sizes := make(map[string]time.Duration), make(map[string]*size)
 	count := func(has, kind string, n uint64, odd bool) {
@@ -182,6 +190,9 @@ func (d *diagnosis) rows(s *session) error {
 	}
 	for r, err := range s.at.rows(s.ctx) {
 		kind, _ := store.KindOf(r.kind) // of all tenants, which may be many
+		if r.Record != nil {
+			err = cmp.Or(err, d.reads(kind, store.Raw(r.Record.Body)))
+		}
 		switch {
 		case errors.Is(err, heed.ErrDamaged), errors.As(err, new(*heed.InputError)):
 			return d.damage(s, err) // the counts would be incomplete
@@ -213,6 +224,37 @@ func (d *diagnosis) rows(s *session) error {
 	return nil
 }
 
+// readerOf returns what reads a record as lists do, which leave out what they can't read. A kind
+// that is not listed may have any JSON.
+func readerOf(s *session) (_ func(kind string, b store.Body) error, err error) {
+	of := map[string]func(store.Body) error{
+		store.Audit.Name: shape[store.AuditEntry], stream.Outbox.Name: shape[stream.Event],
+		"decision.trace": shape[decision.Trace], "feedback.record": shape[feedback.Feedback],
+		"feedback.proposal": shape[feedback.Proposal], "feedback.rule": shape[feedback.Rule],
+	}
+	for _, t := range []part{agents, learners, modules, recorders} {
+		names, failure := t.names(s.ctx, s.at.store)
+		err = cmp.Or(err, failure)
+		for _, name := range names {
+			of[name+".answer"], of[name+".frozen"] = shape[answer.Answer], shape[answers.Frozen]
+			of[name+".heuristic"] = shape[learning.Heuristic]
+			of[name+".pattern"] = shape[patterns.Pattern]
+		}
+	}
+	return func(kind string, b store.Body) error {
+		base, _ := store.KindOf(kind)
+		if read := of[base]; read != nil {
+			return read(b)
+		}
+		return shape[any](b)
+	}, err
+}
+
+func shape[T any](b store.Body) error {
+	_, err := store.Decode[T](b)
+	return err
+}
+
 // damage names what can't be read. A dump ends at the first of it.
 func (d *diagnosis) damage(s *session, first error) error {
 	status, err := s.at.store.Status(s.ctx)
@@ -220,7 +262,7 @@ func (d *diagnosis) damage(s *session, first error) error {
 		var bad []string
 		for r, err := range s.at.store.Find(s.ctx, store.Query{Kind: kind}) {
 			if err == nil {
-				_, err = store.Decode[any](r.Body)
+				err = d.reads(kind, r.Body)
 			}
 			if errors.Is(err, heed.ErrDamaged) {
 				bad = append(bad, cmp.Or(r.ID, err.Error())) // the error has the id that r lacks

@@ -526,3 +526,36 @@ func TestDamageHidesNoFreeze(t *testing.T) {
 	assert.NotContains(t, r.out, "no process has written here")
 	assert.Contains(t, call{args: at(db, "--json")}.run(t).out, `"unread": true`)
 }
+
+// The doctor names records whose JSON has another shape than lists read, also of a tenant. A record
+// of a host's own may have any shape.
+func TestDoctorNamesRecordsOfAWrongShape(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	w := host(t, db)
+	own := store.Kind{Name: "host.note"}
+	require.NoError(t, w.store.Declare(ctx, own))
+	_, err := w.store.Commit(ctx, store.Batch{Records: []store.Record{{
+		Ref: store.Ref{Kind: own.Name, ID: "own"}, At: end, Body: store.Of(7),
+	}}})
+	require.NoError(t, err)
+	assert.Equal(t, done, call{args: at(db, "doctor")}.run(t).code)
+	wrong := map[string]string{
+		"learning.heuristic": `"x"`, "patterns.pattern": `{"id": 7}`, "feedback.proposal": `[7]`,
+		"strategy.answer": `{"id": []}`, "decision.trace": `{"Text": {}}`, "heed.audit": `7`,
+		"learning.heuristic@acme": `"x"`,
+	}
+	statement(t, db, "UPDATE heed_record SET kind = kind || '@acme' WHERE id = 'greet-by-name'")
+	for kind, body := range wrong {
+		statement(t, db, "UPDATE heed_record SET body = '"+body+"' WHERE seq = "+
+			"(SELECT max(seq) FROM heed_record WHERE kind = '"+kind+"')")
+	}
+	r := call{args: at(db, "doctor")}.run(t)
+	assert.Equal(t, failed, r.code)
+	assert.Contains(t, r.err, plural(len(wrong), "fault", "faults"))
+	for kind := range wrong {
+		assert.Contains(t, r.out, "fault: 1 record of "+kind+" can't be read: restore the store "+
+			"from a copy. The first: \"")
+	}
+	assert.Contains(t, r.out, `The first: "greet-by-name"`)
+}

@@ -98,8 +98,7 @@ func (cmd *forgetCommand) forget(s *session) error {
 	}
 	entry := store.AuditEntry{
 		ID: rand.Text(), At: time.Now(), Actor: cmd.Actor, Action: "forget", Subject: "a person",
-		Reason: cmd.Reason,
-	}
+		Reason: cmd.Reason}
 	err := store.Do(s.ctx, s.at.view, func(tx *store.Tx) error {
 		tx.Put(entry.Record())
 		tx.Start(store.Job{At: entry.At, Forget: []string{cmd.Person}})

@@ -132,8 +132,7 @@ func flagged(err error, of *kong.Node) error {
 // tenantless, are for all tenants.
 var agentless = []string{
 	"heed doctor", "heed store migrate", "heed store backup", "heed store import",
-	"heed store export", "heed store forget", "heed store audit",
-}
+	"heed store export", "heed store forget", "heed store audit"}
 
 const tenantless = 4
 

@@ -55,8 +55,7 @@ func (overviewCommand) Run(s *session) error {
 		sum = summary{
 			Store: s.at.String(), Engine: s.at.dialect.String(), Gain: []gained{},
 			Learners: []view.Status{}, Waiting: []view.Rule{}, Wrong: []finding{},
-			Hidden: map[string]bool{},
-		}
+			Hidden: map[string]bool{}}
 		for _, of := range []struct {
 			part
 			add func(*session, *view.Source) error

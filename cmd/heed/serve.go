@@ -284,7 +284,6 @@ func (l *listening) door(at net.Addr, what string) (*door, error) {
 	}
 	d := &door{
 		URL: cmp.Or(l.URL, "http://"+net.JoinHostPort(host, port)), Store: what,
-		cookie: "heed-" + port, secure: l.URL != "",
-	}
+		cookie: "heed-" + port, secure: l.URL != ""}
 	return d, d.admit(l)
 }

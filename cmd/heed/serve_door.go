@@ -161,7 +161,6 @@ func (d *door) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	http.SetCookie(w, &http.Cookie{
 		Name: d.cookie, Value: secret, Path: "/", HttpOnly: true, Secure: d.secure,
-		SameSite: http.SameSiteLaxMode,
-	})
+		SameSite: http.SameSiteLaxMode})
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }

@@ -56,8 +56,7 @@ func (cmd *freezeCommand) Run(s *session) error {
 		}
 		changed, err := answers.Freeze(s.ctx, v.Store, v.Name,
 			answers.Frozen{Frozen: freeze, At: s.now()}, store.AuditEntry{
-				Actor: cmd.Actor, Action: v.Name + "." + s.command, Reason: cmd.Reason,
-			})
+				Actor: cmd.Actor, Action: v.Name + "." + s.command, Reason: cmd.Reason})
 		switch {
 		case err != nil:
 			return err

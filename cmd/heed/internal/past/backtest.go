@@ -220,8 +220,7 @@ func worthOf(row *Row) (float64, bool) {
 	}
 	for _, o := range row.Outcomes {
 		answers.Say(&a, answer.Statement{
-			How: answers.Outcome, By: o.Source, Channel: "reported", Value: *o.Reward,
-		})
+			How: answers.Outcome, By: o.Source, Channel: "reported", Value: *o.Reward})
 	}
 	x, _, known := answers.WorthOf(&a)
 	return (x + 1) / 2, known
@@ -239,8 +238,7 @@ func open(ctx context.Context, seed uint64, names []string) (t *trial, err error
 		t.of[name] = &armTrial{}
 	}
 	t.Learner, err = strategy.New(ctx, strategy.Config{
-		Store: st, Arms: t.arms, Now: now, Seed: rand.NewPCG(seed, 1), Unrecorded: true,
-	})
+		Store: st, Arms: t.arms, Now: now, Seed: rand.NewPCG(seed, 1), Unrecorded: true})
 	return t, err
 }
 
@@ -283,8 +281,7 @@ func (t *trial) learn(
 		return err
 	}
 	_, err = t.Observe(ctx, strategy.Outcome{
-		Choice: choice, Value: 2*x - 1, Confidence: 1, Source: row.Event.Person, At: t.now,
-	})
+		Choice: choice, Value: 2*x - 1, Confidence: 1, Source: row.Event.Person, At: t.now})
 	return err
 }
 
@@ -297,8 +294,7 @@ func (t *trial) step(ctx context.Context, row *Row, x float64, n int) error {
 	}
 	q := strategy.Query{
 		Key: fmt.Sprint(n), Item: row.Event.Item, Category: row.Event.Domain,
-		Context: row.Event.Context,
-	}
+		Context: row.Event.Context}
 	arm, p, worth, err := t.ask(ctx, q)
 	if err != nil {
 		return err

@@ -120,8 +120,7 @@ var layouts = [...]string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
 	"2006-01-02 15:04:05.999999999-07", "2006-01-02 15:04:05.999999999",
 	"2006-01-02 15:04:05.999999999 -0700 MST", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly,
-	time.RFC1123Z, time.RFC1123,
-}
+	time.RFC1123Z, time.RFC1123}
 
 // moment reads a time: as text, of UTC where it names no zone, or as seconds, milliseconds,
 // microseconds or nanoseconds since 1970.
