@@ -72,6 +72,7 @@ func (l *pastLog) rows(ctx context.Context, own func(*loop.Past) error) iter.Seq
 			return
 		}
 		for row, err := range past.Read(l.File, l.Mapping) {
+			row.Event.ID = cmp.Or(row.Event.ID, "past-"+row.Hash)
 			input := (*heed.InputError)(nil)
 			if errors.As(own(&row.Past), &input) && err == nil {
 				err = &past.Fault{At: row.At, Column: input.Field, Reason: input.Reason}

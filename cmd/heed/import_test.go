@@ -104,6 +104,29 @@ func TestALogWithARowAtFault(t *testing.T) {
 	assertFails(t, got, failed, mapping+": the mapping: line 2: invalid character")
 }
 
+// A log without ids counts once, whichever mapping it is read with. A later mapping adds what the
+// first one had no use for.
+func TestALogWithoutIDsCountsOnce(t *testing.T) {
+	dir := t.TempDir()
+	log, db := filepath.Join(dir, "log.csv"), filepath.Join(dir, "a.db")
+	require.NoError(t, os.WriteFile(log, []byte("at,question,answer,user,thumb,fixed,n\n"+
+		"2026-01-08,It is full,Rotate the logs,ann,up,no,3\n"+
+		"2026-01-08,It is full,Rotate the logs,ann,up,no,4\n"+
+		"2026-01-09,Is it up?,Yes,bob,down,yes,3\n"), 0o600))
+	r := imported(t, "--db", db, "import", log, "--new")
+	assert.Equal(t, loop.Imported{Rows: 3, Answers: 3, Reactions: 3}, r.Imported)
+	mapping := filepath.Join(dir, "map.json")
+	require.NoError(t, os.WriteFile(mapping, []byte(`{"fields": {"at": "at", "text": "question",
+		"answer": "answer", "person": "user", "value": "thumb", "outcome": "fixed",
+		"source": "=ci"}}`), 0o600))
+	r = imported(t, "--db", db, "import", log, "--map", mapping, "--instruments", "ci")
+	assert.Equal(t, loop.Imported{Rows: 3, Outcomes: 3}, r.Imported)
+	r = imported(t, "--db", db, "import", log)
+	assert.Equal(t, loop.Imported{Rows: 3, Known: 3}, r.Imported)
+	listed := call{args: []string{"--json", "--db", db, "answers"}}.run(t)
+	assert.Equal(t, 3, strings.Count(listed.out, `"text"`), listed.out+listed.err)
+}
+
 // A log without times is imported, and the command says which time its rows get.
 func TestALogWithoutTimes(t *testing.T) {
 	dir := t.TempDir()

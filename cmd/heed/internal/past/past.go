@@ -20,6 +20,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/store"
 )
 
 // A Mapping names the places of the fields of a past answer in a log. As JSON, people can change
@@ -119,11 +120,12 @@ func (m *Mapping) validate() error {
 }
 
 // A Row is a past answer with its place. A row of what all arms answered has Values, what each was
-// worth, in place of an arm and what became of it.
+// worth, in place of an arm and what became of it. Hash is of the row as the log has it, so that it
+// is the same with every mapping.
 type Row struct {
 	loop.Past
-	At     string
-	Values map[string]float64
+	At, Hash string
+	Values   map[string]float64
 }
 
 // Read yields the rows of a log. A row at fault comes with a [*Fault], and the next ones follow.
@@ -260,7 +262,8 @@ func (r *reading) worth(path string, v any) (float64, bool) {
 // row returns a record as a past answer.
 func (m *Mapping) row(rec *record) (Row, error) {
 	r := &reading{Mapping: m, record: rec}
-	row := Row{At: rec.at, Past: loop.Past{
+	whole, _ := json.Marshal([]any{rec.names, rec.cells, rec.tree}) // it was read
+	row := Row{At: rec.at, Hash: store.IDOf(string(whole)), Past: loop.Past{
 		Event: loop.Event{
 			ID: r.name("id"), Text: r.text("text", "user"),
 			Session: r.name("session"), Person: r.name("person"), Domain: r.name("domain"),
