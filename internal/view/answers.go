@@ -173,16 +173,17 @@ func (s *Source) Answer(ctx context.Context, id string) (Answer, error) {
 func answerOf(a *answer.Answer) Answer {
 	one := Answer{
 		ID: a.ID, Text: a.Reply.Text, Response: a.Reply.Response, Person: a.Person,
-		Heuristic: answers.HeuristicOf(a), At: a.At,
-	}
+		Heuristic: answers.HeuristicOf(a), At: a.At}
 	one.Worth, one.Channel, one.Known = answers.WorthOf(a)
 	if one.Response == "" { // it was imported
 		one.Question = a.Reply.About
 	}
+	t := a.Reply.Side
+	one.Control = t != nil && t.Control
 	if a.Choice != nil {
 		one.Arm = string(a.Choice.Arm)
-	} else if t := a.Reply.Side; t != nil && t.Control {
-		one.Arm, one.Control = a.Reply.Arm, true
+	} else if one.Heuristic == "" { // it is no evidence about the arm
+		one.Arm = a.Reply.Arm
 	}
 	return one
 }
