@@ -33,7 +33,8 @@ type change struct {
 
 	// The fields below belong to one try.
 	t        *tx
-	quick    bool // see commit_quick.go
+	unread   error // the last damaged observation that remove left
+	quick    bool  // see commit_quick.go
 	now      evidence.Instant
 	revision uint64
 	fresh    map[string]bool // the hashes of ids that were not known before this commit

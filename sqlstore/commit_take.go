@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -387,11 +388,16 @@ var (
 		WHERE cell = $4 AND channel = $5 AND source = $6`)
 )
 
-// remove deletes a page of a query's finds from the history, and returns it with its cells.
+// remove deletes a page of a query's finds from the history, and returns it with its cells. It
+// leaves an observation that is damaged: see unread.
 func (c *change) remove(q *query, args ...any) (page []kept, cells map[string]*cellRow, err error) {
 	err = c.t.each(q, args, func(scan func(...any) error) error {
 		one, err := scanObservation(scan)
-		page = append(page, one)
+		if err == nil {
+			page = append(page, one)
+		} else if errors.Is(err, heed.ErrDamaged) {
+			c.unread, err = err, nil
+		}
 		return err
 	})
 	if err != nil || len(page) == 0 {
@@ -414,7 +420,7 @@ func (c *change) remove(q *query, args ...any) (page []kept, cells map[string]*c
 func (c *change) take(q *query, args ...any) error {
 	for {
 		page, cells, err := c.remove(q, args...)
-		if err != nil || len(page) == 0 {
+		if err = cmp.Or(err, c.unread); err != nil || len(page) == 0 {
 			return err
 		}
 		sums := make(deltas)

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -182,7 +183,8 @@ func (w *sweep) histories() error {
 			err = w.step(true, func() (bool, error) { return w.lose(overHistory, cell, most) })
 		}
 	}
-	if err == nil { // the history of all cells was within its limits when the sweep began
+	// If none is damaged, the history of all cells was within its limits when the sweep began.
+	if err = cmp.Or(err, w.unread); err == nil {
 		done := &w.store.swept
 		done.mu.Lock()
 		defer done.mu.Unlock()
@@ -289,25 +291,19 @@ func (w *sweep) records() error {
 		kinds, err = w.store.allDeclared(t)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	if kinds, err = w.withTenants(kinds); err != nil {
-		return err
+	if err == nil {
+		kinds, err = w.withTenants(kinds)
 	}
 	for _, kind := range kinds {
-		if kind.Limits.For > 0 {
-			err := w.step(false, func() (bool, error) {
+		if kind.Limits.For > 0 && err == nil {
+			err = w.step(false, func() (bool, error) {
 				n, err := w.dropRecords(kind.Name, oldRecords, kind.Name,
 					int64(w.now)-kind.Limits.For.Microseconds())
 				return n > 0, err
 			})
-			if err != nil {
-				return err
-			}
 		}
-		if most := int64(kind.Limits.Most); most > 0 && !kind.Limits.Refuse {
-			err := w.step(false, func() (bool, error) {
+		if most := int64(kind.Limits.Most); most > 0 && !kind.Limits.Refuse && err == nil {
+			err = w.step(false, func() (bool, error) {
 				var count int64
 				err := w.t.one(countRecords, []any{kind.Name}, &count)
 				if err != nil || count <= most {
@@ -316,12 +312,9 @@ func (w *sweep) records() error {
 				n, err := w.dropRecords(kind.Name, firstRecords, kind.Name, min(count-most, 500))
 				return n > 0, err
 			})
-			if err != nil {
-				return err
-			}
 		}
 	}
-	return nil
+	return err
 }
 
 // nextKind is the next kind that has records, in the order of names.

@@ -267,3 +267,49 @@ func TestSweepsOfOneConnection(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// A damaged observation stays, and each sweep names it. All else leaves the histories in time.
+func TestASweepPassesOverADamagedObservation(t *testing.T) {
+	onTwo(t, func(t *testing.T, at place) {
+		handle, now := at.handle(t), time.Now()
+		st, err := sqlstore.Open(ctx, handle, at.dialect, sqlstore.Config{
+			Now: func() time.Time { return now }, Retention: store.Retention{HistoryPerCell: 5},
+		})
+		require.NoError(t, err)
+		items := []string{"a", "b", "c"}
+		var b store.Batch
+		for _, item := range items {
+			for i := range 10 {
+				o := observe(fmt.Sprint(item, " ", i), now.Add(time.Duration(i)*time.Second))
+				o.Cell.Item = item
+				b.Observations = append(b.Observations, o)
+			}
+		}
+		_, err = st.Commit(ctx, b)
+		require.NoError(t, err)
+		damage(t, handle, `UPDATE heed_observation SET observation = '{"id":' WHERE observation LIKE '%"b 2"%'`)
+		kept := func() (all []int) {
+			for _, item := range items {
+				var n int
+				require.NoError(t, handle.QueryRow(`SELECT count(*) FROM heed_observation o
+					JOIN heed_cell c ON c.cell = o.cell WHERE c.item = $1`, item).Scan(&n))
+				all = append(all, n)
+			}
+			return all
+		}
+		for range 2 {
+			err := st.Sweep(ctx, now)
+			require.ErrorIs(t, err, heed.ErrDamaged)
+			require.ErrorContains(t, err, "in the history of a cell")
+			assert.Equal(t, []int{5, 6, 5}, kept())
+		}
+		now = now.Add(100 * 24 * time.Hour)
+		require.ErrorIs(t, st.Sweep(ctx, now), heed.ErrDamaged)
+		assert.Equal(t, []int{0, 1, 0}, kept())
+		damaged := arm
+		damaged.Item = "b"
+		var s store.Snapshot
+		require.NoError(t, st.Read(ctx, &s, []evidence.Cell{damaged}, nil))
+		assert.EqualValues(t, 10, s.Parts[0].Tally.N(), "the sums count all")
+	})
+}
