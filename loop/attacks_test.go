@@ -178,24 +178,32 @@ func TestAWeightDoesNotTurnTheOthersAround(t *testing.T) {
 }
 
 // If several models fail, the failure names each of them, because an operator has to know which
-// provider to look at.
+// provider to look at. The notice names a single model already.
 func TestAFailureNamesEachModel(t *testing.T) {
-	var failure error
-	agent, err := loop.New(ctx, loop.Config{
-		Arms:      []loop.Arm{{ID: "small", Model: &mouth{err: llm.ServerError}}},
-		Fallbacks: []decision.LLM{&mouth{err: llm.RateLimited}},
-		Observer: func(_ context.Context, n heed.Notice) {
-			if failed, is := n.(heed.Failed); is {
-				failure = failed.Err
-			}
+	down, spare := &mouth{err: llm.ServerError}, []decision.LLM{&mouth{err: llm.RateLimited}}
+	const failed, limited = "the model's server failed", "the model limits the rate of requests"
+	for want, cfg := range map[string]loop.Config{
+		"arm small: " + failed + "\nfallback 0: " + limited: {
+			Arms: []loop.Arm{{ID: "small", Model: down}}, Fallbacks: spare,
 		},
-	})
-	require.NoError(t, err)
-	answer, err := agent.Answer(ctx, loop.Event{ID: "e", Text: "The disk is full."})
-	require.NoError(t, err)
-	assert.Empty(t, answer.Text)
-	require.ErrorIs(t, failure, llm.ServerError)
-	require.ErrorIs(t, failure, llm.RateLimited)
-	assert.ErrorContains(t, failure, "arm small: ")
-	assert.ErrorContains(t, failure, "fallback 0: ")
+		"model: " + failed + "\nfallback 0: " + limited: {Model: down, Fallbacks: spare},
+		"arm small: " + failed:                          {Arms: []loop.Arm{{ID: "small", Model: down}}},
+		failed:                                          {Model: down},
+	} {
+		var failures []heed.Failed
+		cfg.Observer = func(_ context.Context, n heed.Notice) {
+			if failed, is := n.(heed.Failed); is {
+				failures = append(failures, failed)
+			}
+		}
+		agent, err := loop.New(ctx, cfg)
+		require.NoError(t, err)
+		answer, err := agent.Answer(ctx, loop.Event{ID: "e", Text: "The disk is full."})
+		require.NoError(t, err)
+		assert.Empty(t, answer.Text)
+		require.Len(t, failures, 1)
+		assert.Equal(t, "model", failures[0].What)
+		require.EqualError(t, failures[0].Err, want)
+		require.ErrorIs(t, failures[0].Err, llm.ServerError)
+	}
 }

@@ -138,16 +138,16 @@ func (c chain) ask(
 		// works.
 		t.begin(m.name, !m.spare)
 		reply, err = c.try(ctx, i, r, p)
-		got := attempt{
-			called: !errors.Is(err, host.ErrBusy), text: reply.Text, err: err, ended: ctx.Err(),
-		}
+		called := !errors.Is(err, host.ErrBusy)
+		got := attempt{called: called, text: reply.Text, err: err, ended: ctx.Err()}
 		t.end(ctx, &got)
 		if got.answered() {
 			return reply, m.spare, p.end(ctx)
 		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", m.name, err))
+		if err != nil && (len(c) > 1 || m.name != defaultModel) { // a single model needs no name
+			err = fmt.Errorf("%s: %w", m.name, err)
 		}
+		errs = append(errs, err) // Join leaves out nil
 		// The caller has left, or the host's receiver failed: no other model would help.
 		if ctx.Err() != nil || p.fault(false) != nil {
 			break
@@ -273,7 +273,6 @@ func (g given) Generate(_ context.Context, r decision.LLMRequest) (decision.LLMR
 	}
 	return decision.LLMResponse{
 		Text: g.reply.Text, Model: g.reply.Model, InputTokens: g.reply.InputTokens,
-		OutputTokens: g.reply.OutputTokens,
-		Cut:          g.reply.Cut,
+		OutputTokens: g.reply.OutputTokens, Cut: g.reply.Cut,
 	}, g.reply.Err
 }
