@@ -578,7 +578,10 @@ func TestErrorsShowTheirMethod(t *testing.T) {
 		"find session":  func() error { _, err := l.FindSession(ctx, "s", time.Time{}); return err },
 		"distributions": func() error { _, err := distribution(l, "", ""); return err },
 		"history":       func() error { _, err := outcomes(l, q, 1); return err },
-		"open":          func() error { _, err := strategy.Open(ctx, l.Config()); return err },
+		"open: strategy/strategy": func() error {
+			_, err := strategy.Open(ctx, l.Config())
+			return err
+		},
 		"rebuild": func() error {
 			_, err := strategy.Rebuild(ctx, l.Config(), "", "")
 			return err

@@ -220,7 +220,7 @@ func (c *Component) Rebuild(ctx context.Context, st store.Store, entry store.Aud
 func Adopt(ctx context.Context, st store.Store, c Component) error {
 	stored, err := Stored(ctx, st, c.Name)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", c.Name, err)
 	}
 	for _, f := range c.Fields {
 		if known, ok := stored[f.Name]; ok {

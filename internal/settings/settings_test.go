@@ -175,8 +175,9 @@ func TestNames(t *testing.T) {
 	names, err := settings.Names("strategy/")(t.Context(), &st)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b", "c"}, names)
-	require.ErrorIs(t, settings.Adopt(t.Context(), &st, settings.Component{Name: "strategy/d"}),
-		heed.ErrNotFound)
+	err = settings.Adopt(t.Context(), &st, settings.Component{Name: "strategy/d"})
+	require.ErrorIs(t, err, heed.ErrNotFound)
+	require.ErrorContains(t, err, "strategy/d: ")
 	_, err = settings.Stored(t.Context(), &st, "patterns")
 	require.ErrorIs(t, err, heed.ErrNotFound)
 	away := &storetest.Failing{Store: &st}
