@@ -101,3 +101,26 @@ func BenchmarkLarge(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkEvaluateAll evaluates one correction more of an agent that has 500.
+func BenchmarkEvaluateAll(b *testing.B) {
+	w := newWorld(b, feedback.Config{Gate: feedback.Gate{Pending: 1 << 30}})
+	record := func(person string, i int) {
+		f := w.correction(person, "say where the "+sentence(i))
+		f.Agent = "agent7"
+		_, err := w.Record(ctx, f)
+		require.NoError(b, err)
+	}
+	evaluate := func() {
+		_, err := w.EvaluateAll(ctx)
+		require.NoError(b, err)
+	}
+	for i := range 500 {
+		record(fmt.Sprint("person", i%50), i)
+	}
+	evaluate()
+	for i := 0; b.Loop(); i++ {
+		record("eve", i)
+		evaluate()
+	}
+}

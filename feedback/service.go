@@ -138,8 +138,7 @@ func (s *Service) record(tx *store.Tx, f Feedback) (duplicate bool, err error) {
 		return false, err
 	case known.Erased.IsZero() && !known.same(&f, key):
 		return false, store.Final(fmt.Errorf("%w: %w", heed.ErrConflict, &heed.InputError{
-			Field: "ID", Reason: "names another decision already; choose another one",
-		}))
+			Field: "ID", Reason: "names another decision already; choose another one"}))
 	default:
 		duplicate = true
 	}
@@ -387,16 +386,16 @@ func (s *Service) compare(
 	if !text.Comparable(one) {
 		return nil, nil
 	}
-	var long []Match
+	var found, long []*Match
 	var texts []string
 	for i := range records {
 		switch other := records[i].content(); {
 		case tooLong(one, other):
 			if s.sameText(one, other) {
-				long = append(long, Match{Feedback: records[i], Score: 1, same: true})
+				long = append(long, &Match{Feedback: records[i], Score: 1, same: true})
 			}
 		case text.Comparable(other):
-			matches, texts = append(matches, Match{Feedback: records[i]}), append(texts, other)
+			found, texts = append(found, &Match{Feedback: records[i]}), append(texts, other)
 		}
 	}
 	scores, err := s.scores(ctx, one, texts)
@@ -404,17 +403,20 @@ func (s *Service) compare(
 		return nil, err
 	}
 	for i, other := range texts {
-		m := &matches[i]
+		m := found[i]
 		m.Score, m.same = scores[i], s.sameText(one, other)
 		m.reworded = m.Score >= s.cfg.Threshold && s.reworded(one, other)
 		if all || s.sameTopic(one, other, m.Score) {
 			m.Opposed = string(s.opposed(one, other))
 		}
 	}
-	matches = append(matches, long...)
-	slices.SortStableFunc(matches, func(a, b Match) int {
+	found = append(found, long...)
+	slices.SortStableFunc(found, func(a, b *Match) int { // a Match is too large to be moved
 		return cmp.Or(cmp.Compare(b.Score, a.Score), compareBool(b.same, a.same))
 	})
+	for _, m := range found {
+		matches = append(matches, *m)
+	}
 	return matches, nil
 }
 
