@@ -45,6 +45,12 @@ func (j Judgement) Statement() answer.Statement { return j.statement() }
 // UndoAll returns a strategy whose undo takes back all open answers, like the design's.
 func UndoAll(cfg BayesianConfig) Strategy { return &bayesian{spec: true, cfg: cfg.withDefaults()} }
 
+// Remembered returns how many heuristics a module has in memory, other than in its list.
+func Remembered(m *Module) (n int) {
+	m.heuristics.Range(func(any, any) bool { n++; return true })
+	return n
+}
+
 // Waiting returns how many fires are open.
 func Waiting(ctx context.Context, m *Module) (n int, err error) {
 	return count(ctx, m, func(_ *answer.Answer, f *answer.Fire) bool { return !f.Closed })

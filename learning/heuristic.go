@@ -225,22 +225,21 @@ func (m steps) HeuristicsIn(tx *store.Tx) (all []Heuristic, err error) {
 	}
 	k := &m.known
 	k.mu.Lock()
-	all, read := k.all, k.read && k.version == version.Revision
+	last, read := k.all, k.read && k.version == version.Revision
 	k.mu.Unlock()
 	if read {
-		return all, nil
+		return last, nil
 	}
-	all = nil
 	var failures []error
+	m.heuristics.Clear() // deleted ones must not stay
 	for kept, err := range m.kinds.heuristics.Find(tx.Context(), m.cfg.Store, store.Query{}) {
 		if err != nil {
 			failures = append(failures, err)
 			continue
 		}
 		h := heuristicOf(kept)
-		if all = append(all, h); seenOf(&h) != m.seen(h.ID) {
-			m.heuristics.Store(h.ID, seenOf(&h))
-		}
+		all = append(all, h)
+		m.heuristics.Store(h.ID, seenOf(&h))
 	}
 	slices.SortFunc(all, func(a, b Heuristic) int { return cmp.Compare(a.ID, b.ID) })
 	if len(failures) > 0 {

@@ -560,6 +560,24 @@ func TestDeletedHeuristic(t *testing.T) {
 	assert.Zero(t, f.waiting())
 }
 
+// A module keeps nothing of a deleted heuristic in memory, whichever process deleted it.
+func TestADeletedHeuristicIsNotRemembered(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "here", "there", "kept")
+	other, err := learning.New(ctx, plain(learning.Config{Store: f.store, Now: f.clock.Now}))
+	require.NoError(t, err)
+	for n, change := range []func() error{
+		func() error { return nil },
+		func() error { return f.Delete(ctx, "here") },
+		func() error { return other.Delete(ctx, "there") },
+	} {
+		require.NoError(t, change())
+		for _, err := range f.Heuristics(ctx) {
+			require.NoError(t, err)
+		}
+		assert.Equal(t, 3-n, learning.Remembered(f.Module))
+	}
+}
+
 // The module waits for the same signals as before.
 func TestAStorePanics(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
