@@ -153,8 +153,7 @@ func (s *Source) heuristicOf(e *learning.Explanation) Heuristic {
 		Pinned: of.Pin != (learning.Pin{}), Limits: arrayOf(e.Limits),
 		Held: Held{
 			Locked: e.Constraints.Lock == "locked", Floor: e.Constraints.Floor,
-			Ceiling: e.Constraints.Ceiling, Weight: e.Constraints.FeedbackWeight,
-		},
+			Ceiling: e.Constraints.Ceiling, Weight: e.Constraints.FeedbackWeight},
 	}
 	if s.Agent != nil {
 		one.Needed = s.Agent.Decision().Config().Threshold

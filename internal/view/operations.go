@@ -108,8 +108,7 @@ func Operations() []Operation {
 		listing("/v1/segments", arms, (*Source).Segments),
 		listing("/v1/heuristics", heuristics, (*Source).Heuristics),
 		listing("/v1/rules", rules, (*Source).RulesOrProposals),
-		listing("/v1/warnings", ways, (*Source).Warnings),
-	}
+		listing("/v1/warnings", ways, (*Source).Warnings)}
 }
 
 // AnswerPath is the operation that may take as long as a model.

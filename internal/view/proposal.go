@@ -200,8 +200,7 @@ func Parts(d *feedback.Draft, show func(string) string) []Part {
 	return []Part{
 		{"text", show(d.Text)}, {"agents", Join(d.Agents, "all", show)}, {"action", action},
 		{"type", kind}, {"place", place}, {"supersedes", Join(d.Supersedes, "", show)},
-		{"check", CheckWords(d.Check, show)},
-	}
+		{"check", CheckWords(d.Check, show)}}
 }
 
 // An Edit is a field of a draft, in words, before and after somebody edited it.
