@@ -353,6 +353,14 @@ func TestAFullAnswer(t *testing.T) {
 	assert.Equal(t, before, f.confidence("h"))
 }
 
+// A step has the confidences of the heuristics that are there.
+func TestConfidencesOfUnknownHeuristics(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	all, err := f.Steps().ConfidencesIn(store.Reading(ctx, f.store), "h", "unknown")
+	require.NoError(t, err)
+	assert.Equal(t, map[string]float64{"h": f.confidence("h")}, all)
+}
+
 // A judgement of a locked heuristic takes nothing back, though another one made room for it.
 func TestALockKeepsWhatMadeRoom(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")

@@ -221,6 +221,47 @@ func TestForgottenEvidenceOpensTheRace(t *testing.T) {
 	assert.Zero(t, report.Needed)
 }
 
+// A race of other arms begins anew, though they are as many.
+func TestAnArmInThePlaceOfAnotherOpensTheRace(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 0.2, "b": 0.9})
+	r := b.race(best.Config{}, strategy.Config{})
+	b.play(r, 200)
+	require.True(t, b.report(r).Ended)
+	r = b.race(best.Config{}, strategy.Config{Arms: []strategy.Arm{{ID: "c"}, {ID: "b"}}})
+	assert.False(t, b.report(r).Ended)
+}
+
+// The reset of an item opens its race, and no other one.
+func TestAResetOfAnItemOpensItsRace(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 1, "b": 0})
+	r := b.race(best.Config{}, strategy.Config{})
+	ended := func(item string) bool {
+		s, err := r.Standing(ctx, strategy.Query{Item: item})
+		require.NoError(t, err)
+		return s.Ended
+	}
+	for _, item := range []string{"i", "j"} {
+		for range 40 {
+			c, err := r.Select(ctx, strategy.Query{Item: item})
+			require.NoError(t, err)
+			b.credit(c)
+		}
+		require.True(t, ended(item))
+	}
+	require.NoError(t, b.learner.Reset(ctx, strategy.Reset{Item: "i", Actor: "kim", Reason: "x"}))
+	assert.False(t, ended("i"))
+	assert.True(t, ended("j"))
+}
+
+// What the outcomes show changes the shares, before the race ends.
+func TestSharesFollowTheOutcomes(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 0.05, "b": 0.9, "c": 0.9})
+	r := b.race(best.Config{}, strategy.Config{Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}}})
+	b.play(r, 60)
+	assert.Less(t, b.play(r, 60)["a"], 6, "a third without outcomes")
+	assert.False(t, b.report(r).Ended)
+}
+
 func TestItemsRaceByThemselves(t *testing.T) {
 	b := newBench(t, map[strategy.ArmID]float64{"a": 1, "b": 0})
 	r := b.race(best.Config{}, strategy.Config{})

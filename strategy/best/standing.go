@@ -63,7 +63,7 @@ func (r *Race) standing(s *state) Standing {
 	lead := 0
 	known := slices.Min(s.counts) >= fewest
 	for i, record := range s.records {
-		if record.Mass > 0 && (s.records[lead].Mass <= 0 || record.Mean() > s.records[lead].Mean()) {
+		if record.Mean() > s.records[lead].Mean() {
 			lead = i
 		}
 	}
