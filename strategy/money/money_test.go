@@ -201,6 +201,18 @@ func TestAnArmThatWasNeverChosen(t *testing.T) {
 	assert.Equal(t, 2, s.Arms[1].Chosen)
 }
 
+// Where no choice cost anything, there was nothing to save.
+func TestNothingWasPaid(t *testing.T) {
+	log := []money.Charge{{Arm: "a", Propensity: 0.5, Quality: 1}, {Arm: "b", Propensity: 0.5,
+		Quality: 0.9}, {Arm: "a", Propensity: 0.5, Quality: 0.5}}
+	s, err := money.Compare(log, []strategy.ArmID{"a", "b"}, 0)
+	require.NoError(t, err)
+	for _, arm := range s.Arms {
+		assert.Zero(t, arm.Saved)
+		assert.NotZero(t, arm.Gained)
+	}
+}
+
 // TestAConstantPriceNeedsNoInterval holds from ten equal costs on.
 func TestAConstantPriceNeedsNoInterval(t *testing.T) {
 	compare := func(n int, last float64) money.Instead {
