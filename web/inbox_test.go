@@ -289,6 +289,8 @@ func TestContradictingCorrection(t *testing.T) {
 	page := hs.get("kim", "/proposal", "id", p.ID)
 	assert.Contains(t, page, `<b>May contradict</b> <a href="/correction?id=c1"`)
 	assert.Contains(t, plain(page), "May contradict Never show the price in the summary")
+	assert.Contains(t, plain(page), "It would have applied to 4 of the 4 latest corrections, and "+
+		"1 of them may contradict it")
 	assert.NotContains(t, page, `name="override"`)
 	w, _ := hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "Yes")
 	assert.Equal(t, http.StatusSeeOther, w.Code)
