@@ -62,6 +62,16 @@ func TestPlace(t *testing.T) {
 	assert.Zero(t, place(math.NaN()))
 }
 
+// A text is cut if it has more characters than there is room for.
+func TestShort(t *testing.T) {
+	for text, want := range map[string]string{
+		"": say(""), "né 1": say("né 1"), "né 12": say("né 12"), "né 123": say("né 12…"),
+		" né\n12 ": say("né 12"),
+	} {
+		assert.Equal(t, want, short(5, text))
+	}
+}
+
 // An interval that is a point can be seen, and its mark is on the scale.
 func TestNewBar(t *testing.T) {
 	for x, want := range map[float64]bar{

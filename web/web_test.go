@@ -165,6 +165,7 @@ func TestHeaders(t *testing.T) {
 		assert.Equal(t, "same-origin", header.Get("Referrer-Policy"))
 		assert.Contains(t, header.Get("Permissions-Policy"), "camera=()")
 		assert.NotEmpty(t, header.Get("Content-Type"))
+		assert.Equal(t, path != "/style.css", header.Get("Cache-Control") == "no-store", path)
 	}
 }
 
@@ -174,7 +175,7 @@ func TestPaths(t *testing.T) {
 		"/heed/": 200, "/heed": 303, "/heed/style.css": 200, "/": 404, "/heedx/": 404,
 		"/heed/../heed/": 404, "/heed//": 404,
 		"/heed/%2e%2e/etc": 404, "/heed/static/style.css": 404, "/heed/templates/frame.html": 404,
-		"/heed/%00": 404, "/heed/a%2fb": 404,
+		"/heed/%00": 404, "/heed/a%2fb": 404, "/%68eed/": 404, "/hee%64/style.css": 404,
 		"/heed/style.css/": 404, "//evil.example/%2e%2e": 404,
 	} {
 		w := ask{"GET", path, "ann", nil, nil}.of(h)

@@ -353,7 +353,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	for _, l := range []offpolicy.Logged{{Propensity: 1, Predicted: 2},
-		{Propensity: 1, Baseline: -1}} {
+		{Propensity: 1, Predicted: -0.5}, {Propensity: 1, Baseline: -0.5}} {
 		_, err := offpolicy.DoublyRobust([]offpolicy.Logged{good, l}, 0.9)
 		assert.Error(t, err)
 	}

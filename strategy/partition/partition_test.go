@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy/partition"
@@ -41,6 +42,11 @@ func TestConfigFaults(t *testing.T) {
 		n++
 	}
 	assert.Equal(t, 3, n, "all faults at once")
+	for more, ok := range map[int]bool{0: true, 1: false} {
+		name := strings.Repeat("a", evidence.MaxText-32+more) // the rest is for a cell's number
+		_, err := partition.New(ctx, partition.Config{Store: newStore(t), Name: name})
+		assert.Equal(t, ok, err == nil)
+	}
 }
 
 // Five topics, and room for five cells. Each has one of its own.
@@ -76,6 +82,7 @@ func TestTheSameSeedMakesTheSameCells(t *testing.T) {
 	assert.Equal(t, one, seeded(1))
 	assert.NotEqual(t, one, seeded(2))
 	assert.Equal(t, none, made(partition.Config{}), "without a seed too")
+	assert.Equal(t, none, made(partition.Config{Seed: rand.NewPCG(0, 0)}), "which is always this one")
 }
 
 func TestFewAndEqualVectors(t *testing.T) {
