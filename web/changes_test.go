@@ -32,6 +32,7 @@ func TestWhatChanged(t *testing.T) {
 		{Action: "loop.import", Details: map[string]string{"answers": "40", "of arm long": "40"}},
 		{Action: "patterns.promote", Actor: "kim", Subject: "split"},
 		{Action: "feedback.promote", Subject: "review-7"},
+		{Action: "feedback.propose.refused", Subject: "proposal-7"},
 	}
 	for i, e := range entries {
 		e.ID, e.At = string(rune('a'+i)), hs.now.Add(time.Duration(i-48)*time.Hour)
@@ -49,9 +50,10 @@ func TestWhatChanged(t *testing.T) {
 		assert.Contains(t, all, want)
 	}
 	assert.NotContains(t, all, "revised", "a single statement")
+	assert.NotContains(t, all, "proposal-7", "no page has what was refused")
 	for query, rows := range map[string]int{
 		"kind=statement": 1, "kind=arm": 3, "domain=mail": 2, "domain=disks": 2, "name=kim": 2,
-		"name=ROTATE": 1, "since=2026-02-28": 8, "kind=import": 1, "until=2026-02-27": 0,
+		"name=ROTATE": 1, "since=2026-02-28": 9, "kind=import": 1, "until=2026-02-27": 0,
 		"kind=incident": 1,
 	} {
 		page := hs.get("kim", "/changes?"+query)

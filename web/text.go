@@ -159,6 +159,7 @@ func about(c view.Changed) (to struct{ Path, Name string }) {
 		to.Path = "/heuristic?" + id
 	case c.Kind == "way":
 		to.Path = "/way?" + id
+	case c.Action == "feedback.propose.refused": // so there is no such proposal
 	case c.Kind == "rule":
 		to.Path = cmp.Or(deciding[verbOf(strings.TrimSuffix(c.Action, ".refused"))], "/proposal?") + id
 	case c.Subject != "":
