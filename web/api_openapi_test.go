@@ -155,6 +155,10 @@ func TestDocumentOfAPI(t *testing.T) {
 	d := documented(t)
 	calls := view.Operations()
 	assert.Len(t, d.Paths, len(calls)+1, "with openapi.json")
+	own := d.Paths["/v1/openapi.json"]["get"].Responses
+	for _, sort := range []string{unidentified, badMethod, tooMany} {
+		assert.Contains(t, own, fmt.Sprint(sorts[sort].Status))
+	}
 	for _, call := range calls {
 		op, ok := d.Paths[call.Path][strings.ToLower(call.Method)]
 		if !assert.True(t, ok, call.Path) || !assert.Len(t, d.Paths[call.Path], 1, call.Path) {
