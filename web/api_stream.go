@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/heedhq/heed/internal/view"
@@ -49,8 +50,6 @@ func (p *pieces) send(event string, value any) {
 		p.w.Header().Set("X-Accel-Buffering", "no") // has nginx pass on each piece
 		p.w.WriteHeader(http.StatusOK)
 	}
-	_, _ = p.w.Write([]byte("event: " + event + "\ndata: "))
-	_, _ = p.w.Write(data) // JSON has no line feed
-	_, _ = p.w.Write([]byte("\n\n"))
+	_, _ = fmt.Fprintf(p.w, "event: %s\ndata: %s\n\n", event, data) // JSON has no line feed
 	_ = p.rc.Flush()
 }
