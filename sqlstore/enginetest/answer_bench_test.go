@@ -28,7 +28,7 @@ var answerEngines = []struct {
 	place func(testing.TB) place
 }{
 	{"memory", nil},
-	{"sqlite", func(t testing.TB) place { return sqliteFile(t, "sqlite") }},
+	{"sqlite", func(t testing.TB) place { return sqliteFile(t, lites[0]) }},
 	{"postgres", postgresSchema},
 }
 

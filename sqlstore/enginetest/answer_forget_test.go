@@ -92,7 +92,7 @@ var keptIn = []kept{
 		return st, func(text string) int { return inLines(lines(t, st), text) }
 	}},
 	{name: "sqlite", open: func(t *testing.T) (dumper, func(string) int) {
-		at := sqliteFile(t, "sqlite")
+		at := sqliteFile(t, lites[0])
 		return at.store(t, sqlstore.Config{}), func(text string) int { return at.traces(t, text) }
 	}},
 	{name: "postgres", open: func(t *testing.T) (dumper, func(string) int) {

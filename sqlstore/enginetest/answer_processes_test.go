@@ -148,7 +148,7 @@ func (c *crew) run() (printed []string, took time.Duration) {
 
 // onTwo runs a test on SQLite and PostgreSQL.
 func onTwo(t *testing.T, test func(*testing.T, place)) {
-	t.Run("sqlite", func(t *testing.T) { test(t, sqliteFile(t, "sqlite")) })
+	t.Run("sqlite", func(t *testing.T) { test(t, sqliteFile(t, lites[0])) })
 	t.Run("postgres", func(t *testing.T) { test(t, postgresSchema(t)) })
 }
 

@@ -19,7 +19,6 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"       // the driver "pgx"
 	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
 	"github.com/stretchr/testify/require"
-	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/heedhq/heed/sqlstore"
 )
@@ -48,9 +47,8 @@ var backends = []backend{
 	{"postgres/pgx", postgresSchema},
 }
 
-// With the race detector modernc's driver, which is C made into Go, takes ten times as long, and
-// has no more of heed's code than the other one. HEED_ENGINES=unraced leaves only the drivers that
-// a run with the race detector leaves out.
+// A run with the race detector leaves modernc's driver out, and HEED_ENGINES=unraced leaves only
+// what such a run leaves out.
 func init() {
 	switch {
 	case raced:

@@ -82,7 +82,7 @@ func TestALimitHoldsForACommitMadeAgain(t *testing.T) {
 // A kind that is declared again as it was, as each agent of a tenant does, is not counted again. If
 // another declaration changes its limit, that holds at once.
 func TestADeclarationThatChangesNothing(t *testing.T) {
-	h, handle := hookedAt(t, sqliteFile(t, "sqlite"))
+	h, handle := hookedAt(t, sqliteFile(t, lites[0]))
 	defer func() { assert.NoError(t, handle.Close()) }()
 	st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite)
 	require.NoError(t, err)

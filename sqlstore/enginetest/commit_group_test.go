@@ -56,7 +56,7 @@ var madeTables struct {
 
 // madeFile returns a file that has the tables already.
 func madeFile(t testing.TB) place {
-	at := sqliteFile(t, "sqlite")
+	at := sqliteFile(t, lites[0])
 	madeTables.Do(func() {
 		handle, err := at.open()
 		require.NoError(t, err)
@@ -425,7 +425,7 @@ func replay(t testing.TB, past [][][]plan) (answers []string, left string) {
 // made one after the other, in some order, in memory.
 func TestTogetherIsAsOneByOne(t *testing.T) {
 	skipRaced(t)
-	at := sqliteFile(t, "sqlite")
+	at := sqliteFile(t, lites[0])
 	synctest.Test(t, func(t *testing.T) {
 		c := &crowd{}
 		c.driver, c.handle = hookedAt(t, at)

@@ -73,7 +73,7 @@ func (s *keysCounter) Commit(
 // heuristic that is compared; and a job at most 500, whatever it changes as a whole.
 func TestKeysOfCommits(t *testing.T) {
 	skipRaced(t)
-	at := sqliteFile(t, "sqlite")
+	at := sqliteFile(t, lites[0])
 	handle := at.handle(t)
 	handle.SetMaxOpenConns(1)
 	st, err := sqlstore.Open(ctx, handle, at.dialect)

@@ -21,7 +21,7 @@ import (
 // from opening what needs no change.
 func TestBusyWriter(t *testing.T) {
 	skipRaced(t)
-	for _, driver := range []string{"sqlite", "sqlite3"} {
+	for _, driver := range lites {
 		t.Run(driver, func(t *testing.T) {
 			at := sqliteFile(t, driver)
 			st := at.store(t, sqlstore.Config{})
@@ -75,7 +75,7 @@ func TestBusyWriter(t *testing.T) {
 }
 
 func TestSQLiteIsSetUp(t *testing.T) {
-	for _, driver := range []string{"sqlite", "sqlite3"} {
+	for _, driver := range lites {
 		at := sqliteFile(t, driver)
 		// what the host asks for is not weaker than what is promised
 		at.dsn += "?_pragma=synchronous(0)"
@@ -136,7 +136,7 @@ func TestTwoStoresLengthenTheLog(t *testing.T) {
 // A quick commit asks for nothing before it adds. One whose id is known, or whose cell has a
 // restart, is made all the same.
 func TestQuickCommit(t *testing.T) {
-	h, handle := hookedAt(t, sqliteFile(t, "sqlite"))
+	h, handle := hookedAt(t, sqliteFile(t, lites[0]))
 	defer func() { require.NoError(t, handle.Close()) }()
 	st := open(t, handle, sqlstore.SQLite)
 	commit := func(b store.Batch) (store.Receipt, []string) {
@@ -188,7 +188,7 @@ func TestQuickCommit(t *testing.T) {
 
 // The error asks for the cause, and not for a table that no database of this engine has.
 func TestOtherDialect(t *testing.T) {
-	handle, err := sqliteFile(t, "sqlite").open()
+	handle, err := sqliteFile(t, lites[0]).open()
 	require.NoError(t, err)
 	defer func() { require.NoError(t, handle.Close()) }()
 	_, err = sqlstore.Open(ctx, handle, sqlstore.Postgres)
@@ -198,7 +198,7 @@ func TestOtherDialect(t *testing.T) {
 
 // TestACommitIsCached in SQLite: what it changed is not read back.
 func TestACommitIsCached(t *testing.T) {
-	h, handle := hookedAt(t, sqliteFile(t, "sqlite"))
+	h, handle := hookedAt(t, sqliteFile(t, lites[0]))
 	defer func() { require.NoError(t, handle.Close()) }()
 	st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite)
 	require.NoError(t, err)

@@ -68,7 +68,7 @@ func TestSchemaIsChecked(t *testing.T) {
 		require.ErrorAs(t, err, &fault, name)
 		assert.Equal(t, "Schema", fault.Field)
 	}
-	lite := sqliteFile(t, "sqlite")
+	lite := sqliteFile(t, lites[0])
 	file, err := lite.open()
 	require.NoError(t, err)
 	defer func() { require.NoError(t, file.Close()) }()

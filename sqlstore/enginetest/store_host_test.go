@@ -243,7 +243,7 @@ func TestStoreDeadlock(t *testing.T) {
 // A connection that could not be told to wait again, because an interrupt came late, does not go
 // back to the host, whose statements would fail at once.
 func TestAConnectionThatDoesNotWaitIsClosed(t *testing.T) {
-	at := sqliteFile(t, "sqlite")
+	at := sqliteFile(t, lites[0])
 	at.dsn += "?_pragma=busy_timeout(77)"
 	driver, handle := hookedAt(t, at)
 	defer func() { require.NoError(t, handle.Close()) }()

@@ -238,7 +238,7 @@ func damage(t testing.TB, handle *sql.DB, statement string) {
 
 // A database in memory would be another for each connection.
 func TestMemoryIsRefused(t *testing.T) {
-	for _, driver := range []string{"sqlite", "sqlite3"} {
+	for _, driver := range lites {
 		handle, err := sql.Open(driver, ":memory:")
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = handle.Close() })

@@ -190,7 +190,7 @@ func TestASweepPassesOverAJobThatFails(t *testing.T) {
 		t.Skip("long: HEED_LONG=1 runs it") // 4 MB of JSON are read many times
 	}
 	now := time.Now()
-	st := sqliteFile(t, "sqlite").store(t, sqlstore.Config{Now: func() time.Time { return now }})
+	st := sqliteFile(t, lites[0]).store(t, sqlstore.Config{Now: func() time.Time { return now }})
 	large := store.Kind{Name: "large", Decided: []string{"by"}}
 	brief := store.Kind{Name: "brief", Limits: store.Limits{For: time.Hour}}
 	require.NoError(t, st.Declare(ctx, large, brief))
