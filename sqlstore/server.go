@@ -53,8 +53,11 @@ func stateOf(err error) string {
 }
 
 // answered reports whether an error is PostgreSQL's own, or a network's: it does not mean that the
-// database is of another sort.
-func answered(err error) bool { return stateOf(err) != "" || errors.As(err, new(net.Error)) }
+// database is of another sort. Errors of a driver of SQLite are a [net.Error] as well.
+func answered(err error) bool {
+	return stateOf(err) != "" || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, new(*net.OpError)) || errors.As(err, new(*net.DNSError))
+}
 
 // mayNotCreate explains the error of a role that may not make the tables.
 func (db *database) mayNotCreate(err error) error {

@@ -188,12 +188,14 @@ func TestQuickCommit(t *testing.T) {
 
 // The error asks for the cause, and not for a table that no database of this engine has.
 func TestOtherDialect(t *testing.T) {
-	handle, err := sqliteFile(t, lites[0]).open()
-	require.NoError(t, err)
-	defer func() { require.NoError(t, handle.Close()) }()
-	_, err = sqlstore.Open(ctx, handle, sqlstore.Postgres)
-	require.ErrorContains(t, err,
-		"sqlstore: open: the database does not answer as PostgreSQL does: is the dialect right?")
+	for _, driver := range lites {
+		handle, err := sqliteFile(t, driver).open()
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, handle.Close()) })
+		_, err = sqlstore.Open(ctx, handle, sqlstore.Postgres)
+		require.ErrorContains(t, err,
+			"sqlstore: open: the database does not answer as PostgreSQL does: is the dialect right?", driver)
+	}
 }
 
 // TestACommitIsCached in SQLite: what it changed is not read back.

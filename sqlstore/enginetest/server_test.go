@@ -176,7 +176,8 @@ func TestTimeoutsOfTheServer(t *testing.T) {
 	} {
 		t.Run(setting, func(t *testing.T) {
 			at := postgresSchema(t)
-			st := at.with(setting, "100").store(t, sqlstore.Config{NoCache: true})
+			at.store(t, sqlstore.Config{}) // on a busy machine, tables take longer than the limit
+			st := at.with(setting, "300").store(t, sqlstore.Config{NoCache: true})
 			free, err := at.open()
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, free.Close()) })
@@ -204,7 +205,7 @@ func TestTimeoutsOfTheServer(t *testing.T) {
 			for i := 0; i < rounds(3, 30) || i < 1000 && w.failed.Load() == 0; i++ {
 				release := hold()
 				// A call that was made with others is tried again by itself, for as long again.
-				time.Sleep(350 * time.Millisecond)
+				time.Sleep(700 * time.Millisecond)
 				release()
 				w.more(5)
 			}
