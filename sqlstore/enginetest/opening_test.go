@@ -193,8 +193,8 @@ func TestOtherDialect(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, handle.Close()) })
 		_, err = sqlstore.Open(ctx, handle, sqlstore.Postgres)
-		require.ErrorContains(t, err,
-			"sqlstore: open: the database does not answer as PostgreSQL does: is the dialect right?", driver)
+		require.ErrorContains(t, err, "sqlstore: open: "+
+			"the database does not answer as PostgreSQL does: is the dialect right?", driver)
 	}
 }
 
