@@ -72,12 +72,9 @@ func (db *database) mayNotCreate(err error) error {
 // pooled reports whether an error is PostgreSQL's that the session has, or does not have, the
 // statement that the driver prepared. It means that a pooler changed the session.
 func pooled(err error) bool {
-	if errors.As(err, new(*heed.ConfigError)) {
-		return false
-	}
 	state := stateOf(err)
 	// duplicate_prepared_statement, invalid_sql_statement_name
-	return state == "42P05" || state == "26000"
+	return (state == "42P05" || state == "26000") && !errors.As(err, new(*heed.ConfigError))
 }
 
 // errPooled names the remedy for a pooler that changes sessions.
