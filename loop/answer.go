@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
@@ -273,9 +272,7 @@ func (a *Agent) ways(ctx context.Context, p *Plan) (ids []string) {
 		return nil
 	}
 	found, err := a.patterns.Extract(ctx, p.Text)
-	if !errors.Is(err, heed.ErrUnavailable) {
-		a.watch.Failed(ctx, "find the patterns of "+p.Event.ID, err)
-	}
+	a.watch.Failed(ctx, "find the patterns of "+p.Event.ID, err)
 	for _, id := range found {
 		ids = append(ids, string(id))
 	}

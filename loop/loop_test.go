@@ -785,6 +785,57 @@ func TestPraiseTeaches(t *testing.T) {
 		"a text that heed put into the prompt is no evidence")
 }
 
+// Praise of one answer by several people is written as one heuristic, by one call of the model. An
+// answer to a message that took another answer back is no advice.
+func TestPraiseTeachesOnce(t *testing.T) {
+	never, asked := 1., 0
+	w := newWorld(t, loop.Config{Tuning: loop.Tuning{Extract: []string{"*"},
+		Decision: decision.Config{Withhold: &never}},
+		Model: decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (
+			decision.LLMResponse, error) {
+			if r.JSON {
+				asked++
+			}
+			return adviser.Generate(ctx, r)
+		}),
+	})
+	event := loop.Event{Text: "The mail queue of the server is stuck again.", Person: "ann",
+		Session: "s"}
+	first := w.answer(event)
+	for _, person := range []string{"ann", "bob", "cid"} {
+		require.NoError(t, w.React(ctx, first.ID, loop.Reaction{Person: person, Value: 1}))
+	}
+	assert.Equal(t, 1, asked)
+	w.clock.Advance(time.Second)
+	event.Text = "Undo that"
+	undo := w.answer(event)
+	require.Equal(t, []string{first.ID}, undo.Plan.Undone)
+	require.NoError(t, w.React(ctx, undo.ID, loop.Reaction{Person: "ann", Value: 1}))
+	assert.Equal(t, 1, asked)
+}
+
+// After the heuristic was deleted to which praise went, the praise still counts for the answer.
+func TestPraiseOfADeletedHeuristic(t *testing.T) {
+	never := 1.
+	w := newWorld(t, loop.Config{Model: adviser, Tuning: loop.Tuning{Extract: []string{"*"},
+		Decision: decision.Config{Withhold: &never}}})
+	event := loop.Event{Text: "The mail queue of the server is stuck again.", Person: "ann"}
+	var last string
+	for range 2 {
+		last = w.answer(event).ID
+		require.NoError(t, w.React(ctx, last, loop.Reaction{Person: "ann", Value: 1}))
+	}
+	for h, err := range w.Learning().Heuristics(ctx) {
+		require.NoError(t, err)
+		require.NoError(t, w.Learning().Delete(ctx, h.ID))
+	}
+	w.clock.Advance(time.Second)
+	require.NoError(t, w.React(ctx, last, loop.Reaction{Person: "ann", Value: -1}))
+	account, err := w.Explain(ctx, last)
+	require.NoError(t, err)
+	assert.Negative(t, account.Worth)
+}
+
 // TestPraiseThatAgreesIsCommittedAtOnce for the answer and for the heuristic with the same advice,
 // whichever call of the store fails.
 func TestPraiseThatAgreesIsCommittedAtOnce(t *testing.T) {
