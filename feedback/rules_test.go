@@ -517,6 +517,15 @@ func TestADryRunIsInclusive(t *testing.T) {
 	assert.Equal(t, 2, of)
 }
 
+// Without a drafter, one of two texts becomes the rule also if they have little in common.
+func TestOneOfTwoTextsBecomesTheRule(t *testing.T) {
+	f := feedback.Feedback{Summary: "  "}
+	other := feedback.Feedback{Summary: "Name the owner"}
+	d, err := feedback.Representative(ctx, []feedback.Feedback{f, other})
+	require.NoError(t, err)
+	assert.Equal(t, "Name the owner", d.Text)
+}
+
 func TestADraftersNonsenseIsContained(t *testing.T) {
 	for name, draft := range map[string]func([]feedback.Feedback) (feedback.Draft, error){
 		"a panic": func([]feedback.Feedback) (feedback.Draft, error) { panic("no") },

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -226,6 +227,29 @@ func TestSimilar(t *testing.T) {
 	for _, bad := range []float64{-0.1, 1.1, math.NaN()} {
 		_, err := w.Similar(ctx, f, bad)
 		assert.ErrorAs(t, err, new(*heed.InputError))
+	}
+}
+
+// scored is a similarity that gives all texts these numbers.
+type scored []float64
+
+func (s scored) Similar(_ context.Context, _ string, others []string) ([]float64, error) {
+	return slices.Repeat(s, len(others)), nil
+}
+
+// A similarity of the host's that returns other numbers than it may leaves a correction for later.
+func TestASimilarityOutOfItsRange(t *testing.T) {
+	for number, valid := range map[float64]bool{
+		0: true, 1: true, -0.01: false, 1.01: false, math.NaN(): false, math.Inf(1): false,
+	} {
+		w := newWorld(t, feedback.Config{Similarity: scored{number}})
+		w.says("ann", "first")
+		f := w.correction("bob", "second")
+		_, err := w.Record(ctx, f)
+		require.NoError(t, err)
+		_, err = w.Evaluate(ctx, f.ID)
+		assert.Equal(t, valid, err == nil, number)
+		assert.Equal(t, valid, w.get(f.ID).Class != "", number)
 	}
 }
 
