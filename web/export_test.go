@@ -74,10 +74,12 @@ func taint(v reflect.Value, next func() string) {
 			}
 			v.Set(all)
 		}
-	case reflect.Pointer:
-		if v.CanSet() && !v.IsNil() {
+	case reflect.Pointer: // what is missing is there, so that all of a template is run
+		if v.CanSet() && (!v.IsNil() || v.Type().Elem().Kind() == reflect.Struct && v.Type().Elem().PkgPath() != "") {
 			one := reflect.New(v.Type().Elem())
-			one.Elem().Set(v.Elem())
+			if !v.IsNil() {
+				one.Elem().Set(v.Elem())
+			}
 			taint(one.Elem(), next)
 			v.Set(one)
 		}
