@@ -75,7 +75,7 @@ func taint(v reflect.Value, next func() string) {
 			v.Set(all)
 		}
 	case reflect.Pointer: // what is missing is there, so that all of a template is run
-		if v.CanSet() && (!v.IsNil() || v.Type().Elem().Kind() == reflect.Struct && v.Type().Elem().PkgPath() != "") {
+		if v.CanSet() && (!v.IsNil() || v.Type().Elem().Kind() == reflect.Struct) {
 			one := reflect.New(v.Type().Elem())
 			if !v.IsNil() {
 				one.Elem().Set(v.Elem())
