@@ -187,7 +187,7 @@ func TestAModelCompares(t *testing.T) {
 	assert.Len(t, *requests, 1)
 }
 
-// A part of an answer may mean something else than the whole, so it is compared with nothing.
+// A part of an answer may mean something else than the whole, so it is not compared.
 func TestACutAnswerIsNotCompared(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		answers := decision.LLMFunc(func(context.Context, decision.LLMRequest) (

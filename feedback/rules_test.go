@@ -491,8 +491,8 @@ func TestARevokedRuleIsProposedAgainAfterThreeCorrections(t *testing.T) {
 	assert.Len(t, w.proposals(feedback.StatePending), 1)
 }
 
-// After a rejection, a proposal comes back if three more corrections say so, by two people of whom
-// one is new.
+// After a rejection, a proposal comes back after three more corrections of two people, if one of
+// them is new.
 func TestARejectedProposalComesBack(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	heldOpen(w)

@@ -560,7 +560,7 @@ func TestDeletedHeuristic(t *testing.T) {
 	assert.Zero(t, f.waiting())
 }
 
-// A module keeps nothing of a deleted heuristic in memory, whichever process deleted it.
+// A module does not keep a deleted heuristic in memory, also if another process deleted it.
 func TestADeletedHeuristicIsNotRemembered(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "here", "there", "kept")
 	other, err := learning.New(ctx, plain(learning.Config{Store: f.store, Now: f.clock.Now}))

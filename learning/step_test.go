@@ -361,7 +361,7 @@ func TestConfidencesOfUnknownHeuristics(t *testing.T) {
 	assert.Equal(t, map[string]float64{"h": f.confidence("h")}, all)
 }
 
-// A judgement of a locked heuristic takes nothing back, though another one made room for it.
+// If a heuristic is locked, the judgement that a new one displaces keeps its effect.
 func TestALockKeepsWhatMadeRoom(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "e", "s")

@@ -64,7 +64,7 @@ func (s *Store) Sleep(d time.Duration) {
 	})
 }
 
-// idle changes a handle that nobody calls, when its last round has ended.
+// idle changes a handle that no one calls, when its last round has ended.
 func (s *Store) idle(change func()) {
 	for {
 		s.queue.Lock()

@@ -221,7 +221,7 @@ func TestForgottenEvidenceOpensTheRace(t *testing.T) {
 	assert.Zero(t, report.Needed)
 }
 
-// A race of other arms begins anew, though they are as many.
+// A race of other arms begins again, although they are as many.
 func TestAnArmInThePlaceOfAnotherOpensTheRace(t *testing.T) {
 	b := newBench(t, map[strategy.ArmID]float64{"a": 0.2, "b": 0.9})
 	r := b.race(best.Config{}, strategy.Config{})

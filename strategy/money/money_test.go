@@ -201,7 +201,7 @@ func TestAnArmThatWasNeverChosen(t *testing.T) {
 	assert.Equal(t, 2, s.Arms[1].Chosen)
 }
 
-// Where no choice cost anything, there was nothing to save.
+// If no choice cost anything, no money was saved.
 func TestNothingWasPaid(t *testing.T) {
 	log := []money.Charge{{Arm: "a", Propensity: 0.5, Quality: 1}, {Arm: "b", Propensity: 0.5,
 		Quality: 0.9}, {Arm: "a", Propensity: 0.5, Quality: 0.5}}
