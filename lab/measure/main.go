@@ -28,11 +28,11 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{34_000, 37_964}},
+	{"library: code lines", budget{34_000, 37_959}},
 	{"library: code for 100 lines of comments", budget{400, 400}},
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
-	{"sqlstore: code lines", budget{5_370, 5_285}},
+	{"sqlstore: code lines", budget{5_370, 5_283}},
 	{"suites: lines", budget{5_500, 7_077}},
 	{"command, pages, API, MCP: lines", budget{9_400, 10_339}},
 	{"adapters, streams: lines", budget{5_000, 5_540}},
