@@ -463,7 +463,7 @@ func TestAChangeOfARuleHasItsWords(t *testing.T) {
 		"a pin is not inherited unsaid")
 }
 
-// Nobody is asked whether a caller may act who has left.
+// Authorize is not called for a caller who has left, because its answer would not be used.
 func TestACallerWhoLeftIsNotAuthorized(t *testing.T) {
 	asked := 0
 	w := newWorld(t, feedback.Config{Authorize: func(context.Context, feedback.Act) error {

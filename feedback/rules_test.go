@@ -506,7 +506,7 @@ func TestARejectedProposalComesBack(t *testing.T) {
 	assert.Len(t, w.proposals(feedback.StatePending), 1)
 }
 
-// A text that is exactly as like another one as it must be would have applied to it.
+// A dry run counts a correction whose similarity is exactly the threshold.
 func TestADryRunIsInclusive(t *testing.T) {
 	w := newWorld(t, feedback.Config{Threshold: 1})
 	w.says("ann", long)

@@ -305,7 +305,7 @@ func TestASecondUndoIsOnTheRecord(t *testing.T) {
 	assert.Equal(t, []string{"h ended -1 by cid", "h shown +1 by ann"}, f.raw("learning.fire"))
 }
 
-// After the person was forgotten whose undo counted, the undo of another person counts.
+// If the person whose undo counted is forgotten, the undo of another person counts.
 func TestAnUndoAfterTheFirstPersonIsForgotten(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Person: "ann"}))

@@ -69,13 +69,3 @@ func TestAPlansHistoryIsItsOwn(t *testing.T) {
 	history[0].Text = "Goodbye."
 	assert.Equal(t, "Hello.", p.Event.History[0].Text)
 }
-
-// A caller may change the history of an event after its plan was made.
-func TestAPlanHasItsOwnHistory(t *testing.T) {
-	w := newWorld(t, loop.Config{})
-	history := []loop.Turn{{Role: "user", Text: "Hello"}}
-	p, err := w.Prepare(ctx, loop.Event{Text: "Why?", History: history})
-	require.NoError(t, err)
-	history[0].Text = "changed"
-	assert.Equal(t, "Hello", p.Event.History[0].Text)
-}

@@ -73,7 +73,7 @@ func TestWhatIsKeptForHowLong(t *testing.T) {
 	assert.True(t, notesOf("n").Versioned)
 }
 
-// What was never kept is not known later either, however often it is asked for.
+// To ask for a key that was never kept does not make it known.
 func TestWhatWasNotKeptIsNotKnown(t *testing.T) {
 	var r recent[string, int]
 	r.put("a", 1, 1)

@@ -814,7 +814,7 @@ func TestPraiseTeachesOnce(t *testing.T) {
 	assert.Equal(t, 1, asked)
 }
 
-// After the heuristic was deleted to which praise went, the praise still counts for the answer.
+// Praise still counts for an answer if its heuristic was deleted.
 func TestPraiseOfADeletedHeuristic(t *testing.T) {
 	never := 1.
 	w := newWorld(t, loop.Config{Model: adviser, Tuning: loop.Tuning{Extract: []string{"*"},

@@ -411,8 +411,7 @@ func TestASessionHasOneArm(t *testing.T) {
 	}
 }
 
-// A message that took an answer back is not answered by a heuristic, and one that is to be answered
-// by the model neither.
+// No heuristic answers a message that took an answer back, or an event with AskModel.
 func TestWhatNoHeuristicAnswers(t *testing.T) {
 	h := trusted(learning.Heuristic{ID: "undo", Condition: "Undo that.", Action: "It is undone."})
 	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{h}}})

@@ -238,7 +238,8 @@ func TestAQuickerDeliveryReplacesThePieces(t *testing.T) {
 	}
 }
 
-// A receiver that panics at what was held back to the end is the reason why there is no answer.
+// If a receiver panics at the last piece, which was held back until the end, the panic is the error
+// of the event.
 func TestAReceiverThatPanicsAtTheEnd(t *testing.T) {
 	model := &stutterer{pieces: []string{"So be it <thin"}}
 	w := newWorld(t, loop.Config{Model: model})

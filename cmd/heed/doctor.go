@@ -251,7 +251,7 @@ func readerOf(s *session) (_ func(kind string, b store.Body) error, err error) {
 }
 
 func shape[T any](b store.Body) error {
-	_, err := store.Decode[T](b)
+	_, err := store.Decode[T](b) // an error if the record has another shape
 	return err
 }
 

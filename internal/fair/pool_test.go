@@ -453,7 +453,7 @@ func TestSeveralChannelsAreOnePerson(t *testing.T) {
 	assert.InDelta(t, 0.7, crowd.ShareVoices(0, voices).Reward, 1e-12)
 }
 
-// A crowd of which only instruments were heard has no people.
+// A crowd has no people if only instruments gave evidence, because an instrument is no person.
 func TestACrowdOfNobody(t *testing.T) {
 	crowd := fair.New(evidence.Trust{Instruments: []string{"ci"}}, 1)
 	var tally evidence.Tally
