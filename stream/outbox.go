@@ -96,11 +96,11 @@ func waiting(ctx context.Context, s store.Store) iter.Seq2[waitingEvent, error] 
 // relayBatch is after how many published events they are taken out of the outbox.
 const relayBatch = 100
 
-// Relay publishes the events in the outbox of a store, in order, takes them out, and returns how
-// many it took out. It also publishes the events of all tenants: heed.TenantOf returns the tenant
-// for the context of Publish, and the ID is a hash of tenant and ID, because two tenants may use
-// the same ID. If it fails in between, some are published again. Several relays over one store
-// may publish an event twice, but lose no event. A damaged event stays, and is an error.
+// Relay publishes the events in the outbox of a store and of all its tenants, in order, takes them
+// out, and returns how many. For a tenant's event, heed.TenantOf returns the tenant for the context
+// of Publish, and the ID is a hash of tenant and ID. If Relay fails, some are published again, and
+// several relays over one store may publish one twice, but lose none. An event that is damaged, or
+// that the sink refuses for good (see [Runner].Apply), stays, is an error, and holds up no other.
 func Relay(ctx context.Context, s store.Store, sink Sink) (sent int, err error) {
 	var published []store.Record
 	remove := func() error {
@@ -110,12 +110,12 @@ func Relay(ctx context.Context, s store.Store, sink Sink) (sent int, err error) 
 		return err
 	}
 	for w, failed := range waiting(ctx, s) {
-		if errors.Is(failed, heed.ErrDamaged) {
-			err = failed
-			continue
-		}
 		if failed == nil {
 			failed = sink.Publish(w.about(ctx), w.event)
+		}
+		if _, is := final(failed); is || errors.Is(failed, heed.ErrDamaged) {
+			err = failed
+			continue
 		}
 		if failed == nil {
 			if published = append(published, w.record); len(published) == relayBatch {

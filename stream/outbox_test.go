@@ -211,6 +211,22 @@ func TestAnEventThatCannotBeRead(t *testing.T) {
 	require.Equal(t, []int{2, 1}, []int{listed, failed})
 }
 
+// An event that its sink refuses for good, as the brokers' sinks refuse a topic, holds up no other.
+func TestAnEventThatIsRefusedForGood(t *testing.T) {
+	var st memstore.Store
+	put(t, &st, "a", "refused", "c")
+	refusal := &heed.InputError{Field: "Topic"}
+	sent, err := stream.Relay(t.Context(), &st, publish(func(e stream.Event) error {
+		if e.ID == "refused" {
+			return fmt.Errorf("the sink: %w", refusal)
+		}
+		return nil
+	}))
+	require.ErrorIs(t, err, refusal)
+	require.Equal(t, 2, sent)
+	require.Equal(t, []string{"refused"}, waiting(t, &st))
+}
+
 // TestRelaysTogetherFail has another relay take one of the events out, and the store fail when the
 // rest are taken out one by one.
 func TestRelaysTogetherFail(t *testing.T) {
