@@ -306,7 +306,6 @@ func (r *Race) put(tx *store.Tx, s *state, best int) {
 		entry.Action, entry.Reason = r.learner.Name+".reopen",
 			fmt.Sprintf("the evidence for %s no longer suffices", before.Value.Arm)
 		tx.Put(endings.Removal(s.id, before.Revision))
-		s.ended = store.Row[ending]{ID: s.id}
 	} else {
 		e := ending{
 			ID: s.id, Learner: r.learner.Name, Category: s.query.Category, Context: s.query.Context,
@@ -335,7 +334,7 @@ func (r *Race) shares(s *state, permitted []strategy.ArmID) []float64 {
 	var few []int
 	lead := -1
 	add := func(i int) {
-		if r.learner.Exploration.Bonus > 0 && s.counts[i] < uint64(r.learner.Exploration.MinSamples) {
+		if s.counts[i] < uint64(r.learner.Exploration.MinSamples) { // 0 without a bonus
 			few = append(few, len(of))
 		}
 		if s.over && r.learner.Arms[i].ID == s.ended.Value.Arm {
@@ -378,15 +377,10 @@ func (r *Race) shares(s *state, permitted []strategy.ArmID) []float64 {
 
 // settled returns the shares of n arms after the end. Without Explore the winner has all.
 func (r *Race) settled(n, lead int) []float64 {
-	shares := make([]float64, n)
-	for i := range shares {
-		if n > 1 {
-			shares[i] = r.cfg.Explore / float64(n-1)
-		}
+	if n == 1 {
+		return []float64{1}
 	}
-	shares[lead] = 1
-	if n > 1 {
-		shares[lead] = 1 - r.cfg.Explore
-	}
+	shares := slices.Repeat([]float64{r.cfg.Explore / float64(n-1)}, n)
+	shares[lead] = 1 - r.cfg.Explore
 	return shares
 }

@@ -2,10 +2,12 @@ package best_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -148,9 +150,32 @@ func TestAShareGoesOnExploring(t *testing.T) {
 	counts := b.play(r, 1000)
 	assert.InDelta(t, 800, counts["b"], 50)
 	assert.InDelta(t, 100, counts["a"], 40)
-	c, err := r.Select(ctx, strategy.Query{Category: "triage", Arms: []strategy.ArmID{"b"}})
+	one, err := r.Select(ctx, strategy.Query{Category: "triage", Arms: []strategy.ArmID{"b"}})
 	require.NoError(t, err)
-	assert.InDelta(t, 1, c.Propensity(), 0)
+	assert.InDelta(t, 1, one.Propensity(), 0)
+	for _, arms := range [][]strategy.ArmID{{"b", "c"}, {"c", "b"}} {
+		c, err := r.Select(ctx, strategy.Query{Category: "triage", Arms: arms})
+		require.NoError(t, err)
+		assert.InDelta(t, map[strategy.ArmID]float64{"b": 0.8, "c": 0.2}[c.Arm], c.Propensity(), 1e-9)
+	}
+}
+
+// The permitted arms are raced among themselves while the race is open, and where the winner is
+// not one of them. Of two, top-two sampling takes each as often.
+func TestSomeArmsRaceAmongThemselves(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 0.1, "b": 0.6, "c": 0.9})
+	r := b.race(best.Config{}, strategy.Config{Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}}})
+	for _, ended := range []bool{false, true} {
+		b.play(r, map[bool]int{false: 60, true: 400}[ended])
+		require.Equal(t, ended, b.report(r).Ended)
+		for _, seed := range []string{"1", "2", "3"} { // so that both are drawn
+			c, err := r.Select(ctx, strategy.Query{Category: "triage", Session: seed,
+				Arms: []strategy.ArmID{"a", "b"}})
+			require.NoError(t, err)
+			assert.InDelta(t, 0.5, c.Propensity(), 1e-9)
+			assert.NotEqual(t, strategy.ArmID("c"), c.Arm)
+		}
+	}
 }
 
 // TestTwoProcesses race on one store, with outcomes that come late or never.
@@ -214,11 +239,21 @@ func TestForgottenEvidenceOpensTheRace(t *testing.T) {
 	r := b.race(best.Config{}, strategy.Config{})
 	b.play(r, 200)
 	require.True(t, b.report(r).Ended)
+	needed := b.report(r).Needed
 	require.NoError(t, b.learner.Reset(ctx, strategy.Reset{Category: "triage", Actor: "kim",
 		Reason: "a new model"}))
 	report := b.report(r)
 	assert.False(t, report.Ended)
 	assert.Zero(t, report.Needed)
+	b.now = b.now.Add(time.Second)
+	b.report(r)
+	reasons := map[string]int{}
+	for e, err := range store.AuditEntries(ctx, b.store, store.Query{}) {
+		require.NoError(t, err)
+		reasons[e.Reason]++
+	}
+	assert.Equal(t, map[string]int{"a new model": 1, "the evidence for b no longer suffices": 1,
+		fmt.Sprintf("b is best, with an error of at most 0.05, after %d outcomes", needed): 1}, reasons)
 }
 
 // A race of other arms begins again, although they are as many.
@@ -228,6 +263,11 @@ func TestAnArmInThePlaceOfAnotherOpensTheRace(t *testing.T) {
 	b.play(r, 200)
 	require.True(t, b.report(r).Ended)
 	r = b.race(best.Config{}, strategy.Config{Arms: []strategy.Arm{{ID: "c"}, {ID: "b"}}})
+	for n := range 200 { // more than the other had, and as good as the winner
+		c, err := b.learner.Record(ctx, strategy.Query{Category: "triage"}, "c", 0.5)
+		require.NoError(t, err)
+		b.tell(c, map[bool]float64{true: -1, false: 1}[n%10 == 0])
+	}
 	assert.False(t, b.report(r).Ended)
 }
 
@@ -249,6 +289,11 @@ func TestAResetOfAnItemOpensItsRace(t *testing.T) {
 		require.True(t, ended(item))
 	}
 	require.NoError(t, b.learner.Reset(ctx, strategy.Reset{Item: "i", Actor: "kim", Reason: "x"}))
+	for n := range 160 { // as many late ones, half of either arm's good
+		c, err := b.learner.Record(ctx, strategy.Query{Item: "i"}, []strategy.ArmID{"a", "b"}[n%2], 0.5)
+		require.NoError(t, err)
+		b.tell(c, float64(1-n/2%2*2))
+	}
 	assert.False(t, ended("i"))
 	assert.True(t, ended("j"))
 }
@@ -301,6 +346,8 @@ func TestConfigurationsThatAreNone(t *testing.T) {
 		require.ErrorAs(t, err, &fault, field)
 		assert.Equal(t, field, fault.Field)
 	}
+	_, err = best.New(ctx, best.Config{Learner: good, Explore: 0.5})
+	require.NoError(t, err, "half is the most")
 	for field, cfg := range map[string]best.Config{
 		"Error": {Learner: good, Error: -0.01}, "Explore": {Learner: good, Explore: -0.01},
 	} {
@@ -352,6 +399,7 @@ func TestWithoutTheStore(t *testing.T) {
 	assert.Equal(t, strategy.ArmID("a"), c.Arm)
 	_, err = r.Standing(ctx, strategy.Query{})
 	require.ErrorIs(t, err, errBroken)
+	require.ErrorContains(t, err, "best: ")
 	st.fails = false
 	_, err = r.Select(ctx, strategy.Query{Arms: []strategy.ArmID{"x"}})
 	var fault *heed.InputError
@@ -418,7 +466,7 @@ func TestAResetOpensTheRace(t *testing.T) {
 // Outcomes after the end show that another arm is better.
 func TestARefutedWinnerIsNone(t *testing.T) {
 	b := newBench(t, nil)
-	r := b.race(best.Config{}, strategy.Config{})
+	r := b.race(best.Config{}, strategy.Config{IgnoreChanges: true})
 	b.ended(r)
 	for range 300 {
 		for arm, value := range map[strategy.ArmID]float64{"a": -1, "b": 1} {
@@ -514,7 +562,9 @@ func TestARaceInSteps(t *testing.T) {
 	require.False(t, ended(), "the step has failed")
 	in(q, nil)
 	require.True(t, ended())
-	assert.Equal(t, strategy.ArmID("b"), in(q, nil).Arm)
+	last := in(q, nil)
+	assert.Equal(t, strategy.ArmID("b"), last.Arm)
+	assert.InDelta(t, 1, last.Propensity(), 0)
 }
 
 // In a step as well, a caller's shares go before the race's, and the store's error is returned.
@@ -572,14 +622,90 @@ func TestFailuresHideNoWinner(t *testing.T) {
 		}
 		assert.Error(t, err, "call %d", at)
 	}
-	for record, err := range b.store.Find(ctx, store.Query{Kind: "strategy.winner"}) {
-		require.NoError(t, err)
-		record.Body = store.Raw([]byte(`{"id":1}`)) // damaged
-		_, err = b.store.Commit(ctx, store.Batch{Records: []store.Record{record}})
-		require.NoError(t, err)
-	}
+	b.rewrite(`{"id":1}`)
 	_, err = r.Standing(ctx, strategy.Query{Category: "triage"})
 	require.Error(t, err)
+}
+
+// rewrite gives the record of the end of a race another body.
+func (b *bench) rewrite(body string) {
+	for record, err := range b.store.Find(ctx, store.Query{Kind: "strategy.winner"}) {
+		require.NoError(b.t, err)
+		record.Body = store.Raw([]byte(body))
+		_, err = b.store.Commit(ctx, store.Batch{Records: []store.Record{record}})
+		require.NoError(b.t, err)
+	}
+}
+
+// While the end of a race can't be read, the learner chooses by itself, and reports why. A caller's
+// shares need no race.
+func TestADamagedEndLeavesTheChoiceToTheLearner(t *testing.T) {
+	b := newBench(t, nil)
+	r := b.race(best.Config{}, strategy.Config{})
+	b.ended(r)
+	b.rewrite(`{"id":1}`)
+	q := strategy.Query{Category: "triage", Frozen: true}
+	own, err := b.learner.Select(ctx, q)
+	require.NoError(t, err)
+	in := func(q strategy.Query) (c strategy.Choice, err error) {
+		require.NoError(t, store.Do(ctx, b.store, func(tx *store.Tx) error {
+			c, err = r.SelectIn(tx, q)
+			return nil
+		}))
+		return c, err
+	}
+	for _, choose := range []func(strategy.Query) (strategy.Choice, error){in,
+		func(q strategy.Query) (strategy.Choice, error) { return r.Select(ctx, q) }} {
+		c, err := choose(q)
+		require.ErrorIs(t, err, heed.ErrDamaged)
+		assert.InDelta(t, own.Propensity(), c.Propensity(), 0.1, "and not 0.5")
+		_, err = choose(strategy.Query{Category: "triage", Arms: []strategy.ArmID{"b"},
+			Shares: []float64{1}})
+		require.NoError(t, err)
+	}
+	_, err = r.Standing(ctx, q)
+	require.ErrorIs(t, err, heed.ErrDamaged)
+}
+
+// An end with an arm that is none of its arms is none, and neither ends nor breaks the race.
+func TestAnEndOfNoArm(t *testing.T) {
+	b := newBench(t, nil)
+	r := b.race(best.Config{}, strategy.Config{})
+	b.ended(r)
+	q := strategy.Query{Category: "triage", Frozen: true}
+	for record, err := range b.store.Find(ctx, store.Query{Kind: "strategy.winner"}) {
+		require.NoError(t, err)
+		body, err := store.Decode[json.RawMessage](record.Body)
+		require.NoError(t, err)
+		require.Contains(t, string(body), `"arm":"a"`)
+		b.rewrite(strings.Replace(string(body), `"arm":"a"`, `"arm":"x"`, 1))
+	}
+	s, err := r.Standing(ctx, q)
+	require.NoError(t, err)
+	assert.False(t, s.Ended)
+}
+
+// A race of one arm ends at the first look, and only once, but not if it could not be read.
+func TestARaceOfOneArm(t *testing.T) {
+	b := newBench(t, nil)
+	st := &storetest.Failing{Store: b.store}
+	learner, err := strategy.New(ctx, strategy.Config{Store: st, Now: b.clock,
+		Arms: []strategy.Arm{{ID: "a"}}})
+	require.NoError(t, err)
+	r, err := best.New(ctx, best.Config{Learner: learner})
+	require.NoError(t, err)
+	require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
+		st.Fail(1, false)
+		_, err := r.SelectIn(tx, strategy.Query{})
+		require.ErrorIs(t, err, storetest.ErrFailed)
+		return nil
+	}))
+	assert.Empty(t, b.actions())
+	for range 2 {
+		b.now = b.now.Add(time.Second)
+		assert.True(t, b.report(r).Ended)
+	}
+	assert.Equal(t, []string{"strategy.winner"}, b.actions())
 }
 
 // A learner that is disabled, and a query that has its shares, need no race.
@@ -593,6 +719,11 @@ func TestNoRaceIsReadInVain(t *testing.T) {
 	st.fails = true
 	c, err := r.Select(ctx, strategy.Query{})
 	require.NoError(t, err)
+	assert.Equal(t, strategy.ArmID("a"), c.Arm)
+	require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
+		c, err = r.SelectIn(tx, strategy.Query{})
+		return err
+	}))
 	assert.Equal(t, strategy.ArmID("a"), c.Arm)
 
 	b := newBench(t, nil)
@@ -609,8 +740,9 @@ func TestNoRaceIsReadInVain(t *testing.T) {
 		return calls.Calls("Read") - before
 	}
 	assert.Equal(t, 1, reads(strategy.Query{}), "all that a step reads is named before")
-	assert.Less(t, len(r.Wants(strategy.Query{Shares: []float64{0.5, 0.5}}).Cells),
-		len(r.Wants(strategy.Query{}).Cells))
+	shared := strategy.Query{Shares: []float64{0.5, 0.5}}
+	assert.Equal(t, learner.Wants(shared), r.Wants(shared))
+	assert.Less(t, len(r.Wants(shared).Cells), len(r.Wants(strategy.Query{}).Cells))
 }
 
 // Of arms that are equally good until now, the first leads.
