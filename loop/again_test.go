@@ -98,7 +98,8 @@ func TestPraiseThatFailedTeachesWhenItIsRepeated(t *testing.T) {
 	assert.Equal(t, 1, learned())
 }
 
-// Praise returns no error only if it has become a heuristic, whatever call of the store fails.
+// Praise returns no error only if it has become a heuristic, whatever call of the store fails. So
+// does praise that is repeated with its moment.
 func TestPraiseThatTheStoreFails(t *testing.T) {
 	writer := decision.LLMFunc(func(
 		_ context.Context, r decision.LLMRequest,
@@ -115,17 +116,19 @@ func TestPraiseThatTheStoreFails(t *testing.T) {
 		})
 		w.answer(loop.Event{ID: "e", Text: full, Person: "ann"})
 		st.Fail(at, after)
-		err := w.React(ctx, "e", loop.Reaction{Person: "ann", Value: 1})
-		failed := st.Failed()
-		st.Fail(0, false)
+		praise := loop.Reaction{Person: "ann", Value: 1, At: w.clock.Now().Add(1)}
+		failed := false
+		for done := false; !done; {
+			done = w.React(ctx, "e", praise) == nil
+			failed = failed || st.Failed()
+			st.Fail(0, false)
+		}
 		learned := 0
 		for _, err := range w.Learning().Heuristics(ctx) {
 			require.NoError(t, err)
 			learned++
 		}
-		if err == nil {
-			assert.Equal(t, 1, learned, "%d, after %v", at, after)
-		}
+		assert.Equal(t, 1, learned, "%d, after %v", at, after)
 		return failed
 	})
 }

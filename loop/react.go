@@ -33,10 +33,10 @@ func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 		return wrap("react", err)
 	}
 	var before answer.Answer
-	var effect answers.Disposition
+	var holds bool
 	err = a.change(ctx, id, func(tx *store.Tx, row *answer.Answer) (err error) {
 		before = *row
-		effect, err = a.reactIn(tx, row, s, now)
+		holds, err = a.reactIn(tx, row, s, now)
 		return err
 	})
 	var stands error
@@ -44,7 +44,7 @@ func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 		stands, err = err, nil
 	}
 	// A heuristic is written once the reaction is stored, because the model may take long or fail.
-	if err == nil && effect == answers.Holds && r.Value > 0 &&
+	if err == nil && holds && r.Value > 0 &&
 		before.Reply.Path == string(decision.Model) && before.Reply.Reinforced == "" {
 		err = a.extract(ctx, &before, s)
 	}
@@ -97,26 +97,25 @@ func optionalTime(at, now time.Time) error {
 }
 
 // reactIn puts a reaction on the record, and backs the heuristic with the same advice as the model.
-// The statement holds unless a later one of the same person, channel and target is there: then it
-// is outdated, and has no effect.
+// The statement holds, also if it was on the record already, unless a later one of the same person,
+// channel and target is there: then it is outdated, and has no effect.
 func (a *Agent) reactIn(
 	tx *store.Tx, r *answer.Answer, s answer.Statement, now time.Time,
-) (answers.Disposition, error) {
+) (holds bool, err error) {
 	if s.Of = answers.HeuristicOf(r); s.At.IsZero() {
 		s.At = answers.Arrival(r, now)
 	}
-	numbers := r.Numbers
 	if err := a.addStatement(tx, r, s); err != nil {
-		return "", err
+		return false, err
 	}
-	effect := answers.Outdated
-	if r.Numbers > numbers {
-		effect = answers.Holds
+	at := evidence.InstantOf(s.At).Time() // as it is kept
+	holds = slices.ContainsFunc(r.Statements, func(o answer.Statement) bool {
+		return o.At.Equal(at) && o.By == s.By && o.Channel == s.Channel && o.Target == s.Target
+	})
+	if reinforced := r.Reply.Reinforced; reinforced != "" && holds {
+		return holds, a.back(tx, r, reinforced, s)
 	}
-	if reinforced := r.Reply.Reinforced; reinforced != "" && effect == answers.Holds {
-		return effect, a.back(tx, r, reinforced, s)
-	}
-	return effect, nil
+	return holds, nil
 }
 
 // back gives the praise of the model's answer to the heuristic with the same advice. If the
