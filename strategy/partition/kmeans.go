@@ -67,7 +67,7 @@ func dot(a, b []float32) float32 {
 }
 
 // nearest returns the cell that is nearest to a unit vector, the first of equals, and how near it
-// is. There must be one.
+// is: -2 without cells.
 func nearest(vector []float32, cells []cell) (at int, cosine float32) {
 	cosine = -2
 	for i := range cells {
@@ -112,11 +112,8 @@ func seed(
 	cells = slices.Clone(cells)
 	far := make([]float64, len(points))
 	for i, p := range points {
-		far[i] = 2
-		if len(cells) > 0 {
-			_, cosine := nearest(p, cells)
-			far[i] = distance(cosine)
-		}
+		_, cosine := nearest(p, cells)
+		far[i] = distance(cosine)
 		rest += far[i]
 	}
 	for len(cells) < k && rest > 0 {
@@ -217,7 +214,6 @@ func (s sum) cell(c cell) cell {
 	}
 	length := math.Sqrt(squares)
 	if c.mass = min(length, maxMass); length < 1e-9 {
-		c.mass = 0
 		return c
 	}
 	c.vector = make([]float32, len(s))

@@ -198,7 +198,7 @@ func (p *Partition) Sweep(ctx context.Context, now time.Time) error {
 		}
 		if len(seen[n]) < leastBatch || err != nil {
 			p.mu.Lock()
-			room := min(len(p.seen), max(remembered-len(seen[n]), 0))
+			room := min(len(p.seen), remembered-len(seen[n]))
 			p.seen = append(seen[n], p.seen[:room]...)
 			p.mu.Unlock()
 		}
@@ -248,7 +248,7 @@ func (p *Partition) after(ctx context.Context, now *state, points [][]float32) (
 	rng := rand.New(rand.NewPCG(p.key[0], p.key[1]+next.seen))
 	var err error
 	if len(now.cells) == 0 {
-		next.cells, err = makeCells(ctx, points, max(want, 1), rng)
+		next.cells, err = makeCells(ctx, points, want, rng)
 	} else if next.cells, _, err = seed(ctx, points, now.cells, want, rng); err == nil {
 		next.cells, err = settle(ctx, points, next.cells, 1)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy/partition"
@@ -46,6 +47,77 @@ func TestConfigFaults(t *testing.T) {
 		name := strings.Repeat("a", evidence.MaxText-32+more) // the rest is for a cell's number
 		_, err := partition.New(ctx, partition.Config{Store: newStore(t), Name: name})
 		assert.Equal(t, ok, err == nil)
+	}
+	for _, clusters := range []int{1, 10_000} {
+		newPartition(t, partition.Config{Clusters: clusters})
+	}
+}
+
+// Without a setting there are at most 30 cells; with a setting of one there is one.
+func TestTheNumberOfCells(t *testing.T) {
+	for clusters, want := range map[int]int{0: 30, 1: 1} {
+		p := newPartition(t, partition.Config{Clusters: clusters})
+		rng, vectors := rand.New(rand.NewPCG(1, 0)), [][]float32(nil)
+		for range 320 {
+			vectors = append(vectors, []float32{float32(rng.NormFloat64()), float32(rng.NormFloat64()),
+				float32(rng.NormFloat64())})
+		}
+		learn(t, p, vectors)
+		seen := make(map[string]bool)
+		for _, v := range vectors {
+			item, err := p.Of(v)
+			require.NoError(t, err)
+			seen[item] = true
+		}
+		assert.Len(t, seen, want)
+	}
+}
+
+// The cells have the time of the sweep, or of the clock where the sweep has none.
+func TestWhenCellsChanged(t *testing.T) {
+	later := start.Add(time.Hour)
+	for _, one := range []struct{ sweep, want time.Time }{{start, start}, {time.Time{}, later}} {
+		st := newStore(t)
+		p := newPartition(t, partition.Config{Store: st, Now: func() time.Time { return later }})
+		see(t, p, topics(40, 1, 0))
+		require.NoError(t, p.Sweep(ctx, one.sweep))
+		assert.Contains(t, text(t, st), `"at":"`+one.want.Format(time.RFC3339)+`"`)
+	}
+	st := newStore(t)
+	p, err := partition.New(ctx, partition.Config{Store: st})
+	require.NoError(t, err)
+	see(t, p, topics(40, 1, 0))
+	require.NoError(t, p.Sweep(ctx, time.Time{}))
+	assert.NotContains(t, text(t, st), `"at":"0001`, "it is the system's by default")
+}
+
+// A meeting is a store whose commit fails once, after something else has happened.
+type meeting struct {
+	*memstore.Store
+	before func()
+}
+
+func (m *meeting) Commit(ctx context.Context, b ...store.Batch) ([]store.Receipt, error) {
+	if do := m.before; do != nil {
+		m.before = nil
+		do()
+		return nil, storetest.ErrFailed
+	}
+	return m.Store.Commit(ctx, b...)
+}
+
+// A thousand vectors are kept for a sweep, and after a sweep that failed those of before it first.
+func TestAThousandVectorsAreKept(t *testing.T) {
+	for _, one := range []struct{ before, during int }{{1002, 0}, {600, 600}, {1000, 10}, {500, 500}} {
+		st := &meeting{Store: newStore(t)}
+		p := newPartition(t, partition.Config{Store: st, Clusters: 2})
+		see(t, p, topics(one.before, 1, 0))
+		if one.during > 0 {
+			st.before = func() { see(t, p, topics(one.during, 2, 0)) }
+			require.ErrorIs(t, p.Sweep(ctx, start), storetest.ErrFailed)
+		}
+		require.NoError(t, p.Sweep(ctx, start))
+		assert.Contains(t, text(t, st.Store), `"seen":1000`)
 	}
 }
 
@@ -291,6 +363,7 @@ func TestADamagedRecordIsAnError(t *testing.T) {
 		require.NoError(t, err)
 		return map[string]any{"vector": b}
 	}
+	longer := append(vector(1, 0)["vector"].([]byte), 1)
 	good, part := vector(0.6, 0.8), map[string]any{"vector": []byte{0, 0, 128, 63, 0}}
 	for name, one := range map[string]struct {
 		cells []any
@@ -298,6 +371,8 @@ func TestADamagedRecordIsAnError(t *testing.T) {
 	}{
 		"as it is":           {[]any{good, vector(1, 0)}, true},
 		"rounded":            {[]any{vector(0.6001, 0.8), good}, true},
+		"rounded too much":   {[]any{vector(0.601, 0.8)}, false},
+		"a longer vector":    {[]any{map[string]any{"vector": longer}}, false},
 		"another length":     {[]any{good, vector(1, 0, 0)}, false},
 		"no vector":          {[]any{good, vector()}, false},
 		"no vectors":         {[]any{vector()}, false},
@@ -364,19 +439,25 @@ func (e *ending) Err() error {
 
 // A sweep whose context ends while it learns ends between two rounds, and changes nothing.
 func TestASweepEndsWithItsContext(t *testing.T) {
-	for n := 0; ; n++ {
-		p := newPartition(t, partition.Config{Clusters: 3})
-		see(t, p, topics(120, 1, 0, 1, 2))
-		over := &ending{ctx, n, 0}
-		err := p.Sweep(over, start)
-		if err == nil {
-			assert.NotEmpty(t, of(t, p, 0))
-			assert.Greater(t, n, 10)
-			break
+	for _, known := range []bool{false, true} {
+		for n := 0; ; n++ {
+			p := newPartition(t, partition.Config{Clusters: 5})
+			if known {
+				learn(t, p, topics(35, 1, 0, 1, 2))
+			}
+			before := of(t, p, 0)
+			see(t, p, topics(120, 1, 0, 1, 2))
+			over := &ending{ctx, n, 0}
+			err := p.Sweep(over, start)
+			if err == nil {
+				assert.NotEmpty(t, of(t, p, 0))
+				assert.Greater(t, n, 5)
+				break
+			}
+			require.ErrorIs(t, err, context.Canceled)
+			assert.Equal(t, 1, over.late, "it ends after %d questions", n)
+			assert.Equal(t, before, of(t, p, 0))
 		}
-		require.ErrorIs(t, err, context.Canceled)
-		assert.Equal(t, 1, over.late, "it ends after %d questions", n)
-		assert.Empty(t, of(t, p, 0))
 	}
 }
 
@@ -392,6 +473,9 @@ func TestEmbedderFaults(t *testing.T) {
 		"a panic": func(context.Context, []string) ([][]float32,
 			error) {
 			panic("a bug of the host's")
+		},
+		"too many": func(context.Context, []string) ([][]float32, error) {
+			return [][]float32{slices.Repeat([]float32{1}, 1<<16+1)}, nil
 		},
 		"nothing in them": func(context.Context, []string) ([][]float32,
 			error) {
