@@ -216,6 +216,35 @@ func TestTimeoutsOfTheServer(t *testing.T) {
 	}
 }
 
+// A replica that is paused in a commit keeps its locks, and the others wait, until the server's
+// limit for idle transactions ends it. Then the commit was not applied.
+func TestAReplicaThatIsPaused(t *testing.T) {
+	at := postgresSchema(t)
+	other := at.store(t, sqlstore.Config{})
+	driver, handle := hookedAt(t, at.with("idle_in_transaction_session_timeout", "100"))
+	t.Cleanup(func() { require.NoError(t, handle.Close()) })
+	paused, err := sqlstore.Open(ctx, handle, sqlstore.Postgres, sqlstore.Config{})
+	require.NoError(t, err)
+	var once sync.Once
+	driver.set(func(statement string) error {
+		if statement == "COMMIT" {
+			once.Do(func() {
+				_, err := other.Commit(ctx, onlyObserve("other"))
+				assert.NoError(t, err)
+			})
+		}
+		return nil
+	})
+	_, err = paused.Commit(ctx, onlyObserve("paused"))
+	var cut *pgconn.PgError
+	require.ErrorAs(t, err, &cut)
+	assert.Equal(t, "25P03", cut.Code)
+	require.NotErrorIs(t, err, heed.ErrOutcomeUnknown)
+	receipts, err := paused.Commit(ctx, onlyObserve("paused"))
+	require.NoError(t, err)
+	assert.Empty(t, receipts[0].Duplicates, "it was not applied before")
+}
+
 // anAgentUnderATimeout has the store cut what an agent commits.
 func anAgentUnderATimeout(t *testing.T, st store.Store, hold func() (release func())) {
 	agent, err := loop.New(ctx, loop.Config{Store: st, Arms: []loop.Arm{{ID: "only"}},
