@@ -201,23 +201,20 @@ func (r *reading) text(field, role string) string {
 }
 
 // The limits of package loop and package feedback.
+var maxName = map[string]int{"id": 900, "task": 512} // bytes; of others [evidence.MaxText]
+
 const (
-	maxID         = 900 // bytes
-	maxTask       = 512
 	maxAnswer     = 512 << 10
 	maxCorrection = 500 // characters
 )
 
-// name returns a text that names something.
+// name returns a text that names something. Two names of another encoding could become one.
 func (r *reading) name(field string) string {
-	s, most := r.text(field, ""), evidence.MaxText
-	switch field {
-	case "id":
-		most = maxID
-	case "task":
-		most = maxTask
+	s := r.text(field, "")
+	if strings.ContainsRune(s, utf8.RuneError) {
+		r.blame(r.Fields[field], errors.New("must be UTF-8"))
 	}
-	r.limit(field, len(s), most, "bytes")
+	r.limit(field, len(s), cmp.Or(maxName[field], evidence.MaxText), "bytes")
 	return s
 }
 

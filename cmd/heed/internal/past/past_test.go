@@ -207,6 +207,18 @@ func TestRowsAtFault(t *testing.T) {
 	}
 }
 
+// Names that are no UTF-8 could become one name, and texts only lose a letter.
+func TestNamesOfAnotherEncoding(t *testing.T) {
+	m := past.Mapping{Fields: map[string]string{"person": "who", "text": "text"}}
+	for _, log := range []string{"who,text\nJ\xfcrgen,a\n", "{\"who\":\"J\xfcrgen\"}"} {
+		_, fault := one(t, log, m)
+		assert.Contains(t, fault, ", who: must be UTF-8")
+	}
+	row, fault := one(t, "who,text\nann,\xfcber\n", m)
+	assert.Empty(t, fault)
+	assert.Equal(t, "\ufffdber", row.Event.Text)
+}
+
 // A mistyped column, or another separator, would import rows without what people asked. A constant
 // is no column, and the lines of JSON need not have all fields.
 func TestAColumnThatIsMissing(t *testing.T) {
