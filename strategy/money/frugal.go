@@ -91,13 +91,12 @@ func New(ctx context.Context, cfg Config) (*Frugal, error) {
 		bonus := f.learner.Exploration.Bonus
 		found.Check(bonus == 0, "Learner.Exploration", bonus,
 			"must be none, because Explore takes its place")
-		known := 0
 		for id, cost := range cfg.Costs {
 			is := slices.ContainsFunc(f.learner.Arms, func(a strategy.Arm) bool { return a.ID == id })
 			found.Check(is && cost >= 0 && !math.IsInf(cost, 0), fmt.Sprintf("Costs[%q]", id), cost,
 				"must be of an arm, and at least 0")
-			known++
 		}
+		known := len(cfg.Costs)
 		found.Check(!f.learner.Unrecorded || known == len(f.learner.Arms), "Costs", known,
 			"must have every arm if the learner keeps no records")
 	}

@@ -34,6 +34,7 @@ func TestARewardTakesCostAndTimeOff(t *testing.T) {
 		Latency: 5 * time.Second}), 1e-12)
 	assert.InDelta(t, -1, r.Value(strategy.Outcome{Value: -0.8, Cost: 5}), 0)
 	assert.InDelta(t, 0.5, money.Reward{}.Value(strategy.Outcome{Value: 0.5, Cost: 5}), 0)
+	assert.InDelta(t, 1, money.Reward{Cost: -1}.Value(strategy.Outcome{Value: 0.5, Cost: 5}), 0)
 }
 
 var (
@@ -41,7 +42,7 @@ var (
 	prices    = map[strategy.ArmID]float64{"small": 1, "large": 10, "tiny": 0.1}
 )
 
-func newLearner(t *testing.T, st *memstore.Store, pooling strategy.Pooling,
+func newLearner(t *testing.T, st store.Store, pooling strategy.Pooling,
 	seed uint64) *strategy.Learner {
 	l, err := strategy.New(ctx, strategy.Config{
 		Store: st, Arms: []strategy.Arm{{ID: "small"}, {ID: "large"}, {ID: "tiny"}}, Pooling: pooling,
@@ -112,12 +113,27 @@ func TestWhatWasSavedIsInTheStore(t *testing.T) {
 	assert.Greater(t, large.Saved.Value, 500.)
 	assert.LessOrEqual(t, large.Saved.Low, 2000-s.Cost)
 	assert.GreaterOrEqual(t, large.Saved.High, 2000-s.Cost)
+	assert.Positive(t, large.Saved.Low)
+	assert.Less(t, large.Saved.High, 2000.)
+
+	c, err := l.Record(ctx, strategy.Query{}, "small", 0.5) // without an outcome
+	require.NoError(t, err)
+	require.NotEmpty(t, c.ID)
+	failing := &storetest.Failing{Store: st}
+	again, err = money.Saved(ctx, newLearner(t, failing, strategy.Alone{}, 9),
+		strategy.ChoiceFilter{}, 0)
+	require.NoError(t, err)
+	assert.Equal(t, s, again)
+	l = newLearner(t, failing, strategy.Alone{}, 9)
+	failing.SetAway(true)
+	_, err = money.Saved(ctx, l, strategy.ChoiceFilter{}, 0)
+	require.ErrorIs(t, err, storetest.ErrFailed)
 }
 
 // TestAChoiceOfUnknownPropensityIsLeftOut, and counted.
 func TestAChoiceOfUnknownPropensityIsLeftOut(t *testing.T) {
 	l := newLearner(t, &memstore.Store{}, strategy.Alone{}, 1)
-	for _, p := range []float64{0, 0.5, 0.5} {
+	for _, p := range []float64{0.5, 0, 0.5} {
 		c, err := l.Record(ctx, strategy.Query{}, "small", p)
 		require.NoError(t, err)
 		_, err = l.Observe(ctx, strategy.Outcome{Choice: c, Value: 1, Confidence: 1, Cost: 2})
@@ -302,9 +318,19 @@ func TestInputThatIsNone(t *testing.T) {
 		require.ErrorAs(t, err, &fault, field)
 		assert.Equal(t, field, fault.Field)
 	}
-	_, err = money.New(ctx, money.Config{Learner: l, Explore: -0.5})
+	_, err = money.New(ctx, money.Config{Learner: l, Explore: -0.5, Quality: -0.5,
+		Costs: map[strategy.ArmID]float64{"small": math.Inf(1)}})
 	require.ErrorContains(t, err, "Explore")
+	require.ErrorContains(t, err, "Quality")
+	require.ErrorContains(t, err, "Costs")
+	_, err = money.New(ctx, money.Config{Learner: silent, Explore: 0.5, Quality: 1,
+		Costs: map[strategy.ArmID]float64{"small": 0, "large": 1, "tiny": 2}})
+	require.NoError(t, err)
 	good := money.Charge{Arm: "a", Propensity: 1}
+	for _, cost := range []float64{-0.5, math.Inf(1)} {
+		_, err := money.Compare([]money.Charge{{Arm: "a", Propensity: 1, Cost: cost}}, nil, 0)
+		require.ErrorContains(t, err, "log[0].Cost")
+	}
 	for field, spoil := range map[string]func(*money.Charge){
 		"log[0].Cost":       func(e *money.Charge) { e.Cost = math.NaN() },
 		"log[0].Propensity": func(e *money.Charge) { e.Propensity = 0 },
@@ -317,8 +343,10 @@ func TestInputThatIsNone(t *testing.T) {
 		require.ErrorAs(t, err, &fault, field)
 		assert.Equal(t, field, fault.Field)
 	}
-	_, err = money.Compare(nil, nil, 1)
-	require.ErrorContains(t, err, "level")
+	for _, level := range []float64{1, -0.5} {
+		_, err = money.Compare(nil, nil, level)
+		require.ErrorContains(t, err, "level")
+	}
 	s, err := money.Compare([]money.Charge{good}, []strategy.ArmID{"a"}, 0)
 	require.NoError(t, err)
 	assert.Empty(t, s.Arms)
@@ -340,6 +368,39 @@ func TestAFrugalAsksOnlyForPermittedArms(t *testing.T) {
 	_, err = f.Select(ctx, strategy.Query{Arms: []strategy.ArmID{"x"}})
 	var fault *heed.InputError
 	assert.ErrorAs(t, err, &fault)
+
+	f, err = money.New(ctx, money.Config{Learner: l, Costs: prices, Quality: 0.01})
+	require.NoError(t, err)
+	for _, arms := range [][]strategy.ArmID{{"large", "small"}, {"small", "large"}} {
+		c, err := f.Select(ctx, strategy.Query{Arms: arms, Session: "s"})
+		require.NoError(t, err)
+		assert.Equal(t, strategy.ArmID("small"), c.Arm, "the cheaper one of these")
+		assert.Greater(t, c.Propensity(), 0.9)
+	}
+}
+
+// Of arms that cost the same the better draw decides, and none is explored. The best arm is always
+// good enough. What can't be drawn has no shares.
+func TestArmsOfOneCost(t *testing.T) {
+	l := newLearner(t, &memstore.Store{}, nil, 1)
+	costs := map[strategy.ArmID]float64{"small": 1, "large": 1, "tiny": 1}
+	f, err := money.New(ctx, money.Config{Learner: l, Quality: 1, Costs: costs})
+	require.NoError(t, err)
+	beliefs := make([]evidence.Belief, 3)
+	for i := range beliefs {
+		beliefs[i].Level = evidence.Beta{Alpha: 1 + float64(30*i), Beta: 30}
+	}
+	shares := f.SharesOf(beliefs)
+	require.Len(t, shares, 3)
+	assert.Greater(t, shares[2], 0.9)
+	assert.Positive(t, shares[1])
+	assert.Zero(t, shares[0])
+	assert.InDelta(t, 1, shares[1]+shares[2], 1e-12)
+	f, err = money.New(ctx, money.Config{Learner: l, Quality: 0.01, Costs: costs})
+	require.NoError(t, err)
+	assert.Equal(t, shares, f.SharesOf(beliefs))
+	beliefs[2].Level.Alpha = math.NaN()
+	assert.Nil(t, f.SharesOf(beliefs))
 }
 
 func contains(arms []strategy.ArmID, arm strategy.ArmID) bool {
@@ -389,6 +450,9 @@ func TestADearArmStaysDear(t *testing.T) {
 	give("other", "small", 2000, 0.5, 20) // dear there
 	again, err := money.New(ctx, money.Config{Learner: l, Quality: 0.9})
 	require.NoError(t, err)
+	assert.InDelta(t, 20, again.CostsOf(strategy.Query{Category: "new"})[0], 1e-12,
+		"elsewhere the last 2,000 outcomes count")
+	assert.InDelta(t, 1, again.CostsOf(strategy.Query{Category: "law"})[0], 1e-12)
 	for name, f := range map[string]*money.Frugal{"the same": f, "after a restart": again} {
 		n := select500(f, "law")
 		assert.Greater(t, n["small"], 450, "%s: %v", name, n)
@@ -420,6 +484,51 @@ func TestAnArmThatTurnedIsSaidToHaveChanged(t *testing.T) {
 	assert.False(t, s.Arms[0].Unsteady)
 	assert.True(t, s.Arms[1].Unsteady)
 	assert.InDelta(t, 1, s.Arms[1].Gained.High-s.Arms[1].Gained.Low, 1e-9)
+	for i := range log {
+		log[i].Cost = 1 + float64(i/1000)
+	}
+	s, err = money.Compare(log, []strategy.ArmID{"small"}, 0)
+	require.NoError(t, err)
+	assert.True(t, s.Arms[0].Unsteady, "its cost changed")
+}
+
+// The better arm alone would have gained: all of the interval is below 0.
+func TestWhatWasGained(t *testing.T) {
+	var log []money.Charge
+	for range 100 {
+		log = append(log, money.Charge{Arm: "a", Propensity: 0.5, Quality: 0.9},
+			money.Charge{Arm: "b", Propensity: 0.5, Quality: 0.1})
+	}
+	s, err := money.Compare(log, []strategy.ArmID{"a", "b"}, 0)
+	require.NoError(t, err)
+	assert.InDelta(t, -0.4, s.Arms[0].Gained.Value, 1e-9)
+	assert.Negative(t, s.Arms[0].Gained.High)
+	assert.Less(t, s.Arms[0].Gained.Low, -0.4)
+	assert.InDelta(t, 0.4, s.Arms[1].Gained.Value, 1e-9)
+	assert.Positive(t, s.Arms[1].Gained.Low)
+}
+
+// Fewer than twenty outcomes do not replace a cost that more have shown.
+func TestFewOutcomesReplaceNoCost(t *testing.T) {
+	l := newLearner(t, &memstore.Store{}, strategy.Alone{}, 1)
+	pay := func(times int, cost float64) {
+		for range times {
+			c, err := l.Record(ctx, strategy.Query{}, "small", 0.5)
+			require.NoError(t, err)
+			_, err = l.Observe(ctx, strategy.Outcome{Choice: c, Value: 1, Confidence: 1, Cost: cost})
+			require.NoError(t, err)
+		}
+	}
+	pay(30, 1)
+	f, err := money.New(ctx, money.Config{Learner: l})
+	require.NoError(t, err)
+	pay(20, 5)
+	for newest, cost := range []float64{19: 1, 20: 5} {
+		if cost > 0 {
+			require.NoError(t, money.Refresh(f, ctx, l.Config().Now(), time.Time{}, newest))
+			assert.InDelta(t, cost, f.CostsOf(strategy.Query{})[0], 1e-12, newest)
+		}
+	}
 }
 
 // Arms of little weight and priors of little mass have draws of exactly 0 and 1.
@@ -536,6 +645,7 @@ func TestCostsAreReadSeldom(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	l := once(t, st, clock, paidArm{"a", 5})
+	q := strategy.Query{}
 	finds := func(cfg money.Config) (at []int) {
 		before := st.Calls("Find")
 		f, err := money.New(ctx, cfg)
@@ -544,12 +654,27 @@ func TestCostsAreReadSeldom(t *testing.T) {
 			if calls := st.Calls("Find"); calls > before {
 				at, before = append(at, n), calls
 			}
-			_, err := f.Select(ctx, strategy.Query{})
+			_, err := f.Select(ctx, q)
 			require.NoError(t, err)
 		}
 		return at
 	}
 	assert.Equal(t, []int{0, 16, 32}, finds(money.Config{Learner: l}))
+	q.Frozen = true
+	assert.Equal(t, []int{0}, finds(money.Config{Learner: l}), "a query that only looks")
+	q.Frozen = false
+	for range 320 - 1 - 40 {
+		_, err := l.Record(ctx, q, "a", 0.5)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []int{0, 20}, finds(money.Config{Learner: l}))
+	f, err := money.New(ctx, money.Config{Learner: l})
+	require.NoError(t, err)
+	before := st.Calls("Find")
+	now = now.Add(l.Config().Refresh)
+	_, err = f.Select(ctx, q)
+	require.NoError(t, err)
+	assert.Equal(t, before+1, st.Calls("Find"), "they are due")
 	given := map[strategy.ArmID]float64{"a": 1, "b": 2}
 	assert.Empty(t, finds(money.Config{Learner: l, Costs: given}))
 }
@@ -558,10 +683,16 @@ func TestCostsAreReadSeldom(t *testing.T) {
 type counted struct {
 	store.Store
 	found int
+	fails bool // the next query
 }
 
 func (c *counted) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
+		if c.fails {
+			c.fails = false
+			yield(store.Record{}, storetest.ErrFailed)
+			return
+		}
 		for r, err := range c.Store.Find(ctx, q) {
 			if c.found++; !yield(r, err) {
 				return
@@ -590,10 +721,20 @@ func TestAReadingOfCostsIsShort(t *testing.T) {
 	require.NoError(t, err)
 	_, err = l.Observe(ctx, strategy.Outcome{Choice: late, Value: 1, Confidence: 1, Cost: 1})
 	require.NoError(t, err)
+	readings := 0
 	for n := 0; ; n++ {
 		before := st.found
+		st.fails = readings == 1 // the second looks at the newest and at older ones
 		c, err := f.Select(ctx, strategy.Query{})
+		if readings == 1 && !st.fails {
+			readings++
+			require.ErrorIs(t, err, storetest.ErrFailed)
+			continue
+		}
 		require.NoError(t, err)
+		if st.found > before {
+			readings++
+		}
 		require.LessOrEqual(t, st.found-before, 2000)
 		if c.Arm == "b" && c.Propensity() > 0.9 {
 			break
@@ -628,9 +769,46 @@ func TestAFrugalWithoutTheStore(t *testing.T) {
 	f, err = money.New(ctx, money.Config{Learner: l})
 	require.NoError(t, err)
 	st.SetAway(true)
-	c, err := f.Select(ctx, strategy.Query{})
-	require.NoError(t, err, "a learner that is disabled reads nothing")
-	assert.Equal(t, strategy.ArmID("a"), c.Arm)
+	for _, choose := range ways(t, f, &memstore.Store{}) {
+		c, err := choose(strategy.Query{})
+		require.NoError(t, err, "a learner that is disabled reads nothing")
+		assert.Equal(t, strategy.ArmID("a"), c.Arm)
+	}
+}
+
+// ways returns the two ways in which a Frugal chooses: by itself, and in a step.
+func ways(t *testing.T, f *money.Frugal,
+	st store.Store) []func(strategy.Query) (strategy.Choice, error) {
+	return []func(strategy.Query) (strategy.Choice, error){
+		func(q strategy.Query) (strategy.Choice, error) { return f.Select(ctx, q) },
+		func(q strategy.Query) (c strategy.Choice, err error) {
+			require.NoError(t, store.Do(ctx, st, func(tx *store.Tx) error {
+				c, err = f.SelectIn(tx, q)
+				return nil
+			}))
+			return c, err
+		},
+	}
+}
+
+// A caller's shares decide, and need no costs.
+func TestACallersSharesDecide(t *testing.T) {
+	st := &counted{Store: &memstore.Store{}}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	l := once(t, st, func() time.Time { return now }, paidArm{"a", 5}, paidArm{"b", 1})
+	f, err := money.New(ctx, money.Config{Learner: l})
+	require.NoError(t, err)
+	now = now.Add(time.Hour) // the costs are due
+	before := st.found
+	for _, choose := range ways(t, f, st) {
+		for _, q := range []strategy.Query{{Shares: []float64{1, 0}},
+			{Arms: []strategy.ArmID{"a"}, Shares: []float64{1}}} {
+			c, err := choose(q)
+			require.NoError(t, err)
+			assert.Equal(t, strategy.ArmID("a"), c.Arm)
+		}
+	}
+	assert.Equal(t, before, st.found)
 }
 
 // Sums of less than a unit of money are compared.
