@@ -71,22 +71,16 @@ func (h *hold) to(n, least float64, has func(int) float64,
 	}
 }
 
-// scaleNegative scales what was lost and leaves what was gained.
+// scaleNegative scales what was lost, which is positive, and leaves what was gained.
 func scaleNegative(s evidence.Sums, factor float64) evidence.Sums {
-	if s.Mass <= 0 {
-		return s
-	}
 	kept := (s.Reward + (s.Mass-s.Reward)*factor) / s.Mass
-	s.Mass, s.Squares, s.Limited = s.Mass*kept, s.Squares*kept, s.Limited*kept
+	s.Mass, s.Squares = s.Mass*kept, s.Squares*kept
 	return s
 }
 
 // scalePositive scales what was gained, which is positive, and leaves what was lost: rewards fade,
 // and the mass by as much.
 func scalePositive(s evidence.Sums, factor float64) evidence.Sums {
-	if s.Mass <= 0 {
-		return s
-	}
 	lost := s.Mass - s.Reward
 	kept := (lost + s.Reward*factor) / s.Mass
 	return evidence.Sums{

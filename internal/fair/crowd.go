@@ -219,7 +219,6 @@ func (c *Crowd) Settle(items iter.Seq[[][]Voice]) {
 		c.restrict(mass, least, c.limits, c.counted)
 		holds := true
 		for i := range before {
-			c.items.given[i] *= c.factors[i] / before[i]
 			holds = holds && c.factors[i] > 0.99*before[i]
 		}
 		if holds {

@@ -219,10 +219,11 @@ func voicesOf(arms [][]Voice) iter.Seq2[int32, float64] {
 	}
 }
 
-// limited returns the sums of observations if only a part of each counts.
+// limited returns the sums of observations, which were not limited before, if only a part of each
+// counts.
 func limited(s evidence.Sums, part float64) evidence.Sums {
 	s = Scale(s, part)
-	s.Limited += (s.Mass - s.Limited) * (1 - part)
+	s.Limited = s.Mass * (1 - part)
 	return s
 }
 
