@@ -429,7 +429,7 @@ func aCrowdDrifts(t *testing.T, arms int) {
 	assert.Equal(t, 6, addTo(40, 5, 100, 100, the("p0")),
 		"by items, 10/201 are there and 20/201 may be, and each step is 2/101")
 	assert.Equal(t, 9, addTo(40, 5, 100, 100, the("new")), "nothing is there")
-	assert.Equal(t, 15, addTo(62, 5, 100, 1e9, the("p0")), "by mass, it is over 310/32, and not 310/31")
+	assert.Equal(t, 15, addTo(62, 5, 100, 1e9, the("p0")), "by mass, over 310/32 and not 310/31")
 	assert.Equal(t, 6, addTo(40, 5, 100, 105.2, the("p0")), "by items, one in 32 as well")
 	mass = 2
 	assert.Equal(t, 6, addTo(40, 5, 100, 1e9, the("p0")), "by mass, with steps of two")
