@@ -73,7 +73,62 @@ func TestRead(t *testing.T) {
 		"undo\ue000that": {{words: []string{"undo", foreign, "that"}}},
 		"undo\xffthat":   {{words: []string{"undo", foreign, "that"}}},
 		"":               nil,
+
+		"undo that, ?!": {{words: []string{"undo", "that"}, question: true}},
+		"0 to 9":        {{words: []string{"0", "to", "9"}}},
+		"> undo":        {{words: []string{string(foreignRune)}}},
+		"– undo":        {{words: []string{string(foreignRune)}}},
+		"― undo":        {{words: []string{string(foreignRune)}}},
+		"a > b":         {{words: []string{"a", foreign, "b"}}},
+		"no\n> undo": {{words: []string{"no"}},
+			{words: []string{string(foreignRune)}, sentence: 1}},
+		"say “undo that": {{words: []string{"say", string(foreignRune)}}},
+		"undo that \"":   {{words: []string{"undo", "that"}}},
+		"‘undo it’s":     {{words: []string{"undo", "it", "s"}}},
+		"it´s itʼs":      {{words: []string{"it", "s", "it", "s"}}},
+		"a…b・c、d": {{words: []string{"a"}}, {words: []string{"b"}}, {words: []string{"c"}},
+			{words: []string{"d"}}},
 	} {
 		assert.Equal(t, want, read(text), "%q", text)
+	}
+}
+
+// readerOf returns a reader of words for a grammar of these rules.
+func readerOf(rules string, words ...string) *reader {
+	return load("[xx]\n" + rules)[0].readers([]clause{{words: words}})[0]
+}
+
+// A rule that asks for itself at the same place ends, also if another one asks for it.
+func TestLeftRecursionEnds(t *testing.T) {
+	for _, rules := range []string{"a: <a> x | x", "a: <b> x | x\nb: <c>\nc: <a>\n"} {
+		r := readerOf(rules, "x", "y")
+		assert.False(t, r.whole("a"))
+		assert.True(t, r.begins("a"))
+	}
+}
+
+// What is known of a rule at the end of a clause is not taken for another rule at its begin.
+func TestRulesAreKnownByThemselves(t *testing.T) {
+	r := readerOf("a: <any> y\nb: x", "x")
+	assert.Zero(t, r.ends(r.names["a"], 1))
+	assert.True(t, r.whole("b"))
+}
+
+// A word that begins a phrase behind an optional item may be written without its accents.
+func TestAPhraseBeginsWithoutAccents(t *testing.T) {
+	for _, word := range []string{"ça", "ca"} {
+		assert.True(t, readerOf("a: oh? ça", word).whole("a"), word)
+	}
+}
+
+// A clause of up to 62 words is read. A longer one is no command, and may be all that refuses one.
+func TestTheLongestClause(t *testing.T) {
+	for n, short := range map[int]bool{62: true, 63: false, 126: false} {
+		words := slices.Repeat([]string{"x"}, n)
+		assert.Equal(t, short, readerOf("a: x*", words...).whole("a"), n)
+		r := readerOf("a: y", words...)
+		for _, holds := range []func(string) bool{r.begins, r.finishes, r.has} {
+			assert.Equal(t, !short, holds("a"), n)
+		}
 	}
 }

@@ -245,6 +245,10 @@ func TestLongTextsAreNoCommands(t *testing.T) {
 	for _, text := range hostile(990) {
 		undo.Command(text) // BenchmarkCommand has the time
 	}
+	for more, is := range []bool{true, false} { // than 1,000 bytes, and than 24 clauses
+		assert.Equal(t, is, undo.Command("undo that"+strings.Repeat(" ", 991+more)))
+		assert.Equal(t, is, undo.Command(strings.Repeat("please, ", 23+more)+"undo that"))
+	}
 }
 
 func FuzzCommand(f *testing.F) {
