@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/winner"
 )
@@ -132,6 +133,10 @@ func TestABeatenArmIsStillCompared(t *testing.T) {
 		{1e5, 1e4}}))
 	assert.Equal(t, []float64{0.5, 0, 0.5}, winner.Shares([]winner.Record{{1e5, 9e4}, {1e5, 1e4},
 		{1e5, 5e4}}))
+	assert.Equal(t, []float64{0.5, 0, 0.5}, winner.Shares([]winner.Record{{1e5, 5e4}, {1e5, 1e4},
+		{1e5, 9e4}}))
+	assert.Equal(t, []float64{0.5, 0.5, 0}, winner.Shares([]winner.Record{{1e5, 9e4}, {1e5, 5e4},
+		{1e5, 5e4}}), "the first of equals")
 }
 
 // After one success, the belief is Beta(2, 1), which is the best of three with a probability of ½:
@@ -187,6 +192,31 @@ func TestStopNeedsEveryArm(t *testing.T) {
 	assert.Equal(t, -1, winner.Stop([]winner.Record{{1000, 900}, {1000, 900}}, 0.05, 0))
 	assert.Equal(t, 0, winner.Stop([]winner.Record{{1000, 900}, {1000, 900}}, 0.05, 0.2))
 	assert.Equal(t, 0, winner.Stop([]winner.Record{{1000, 999}, {1, 0}}, 0.3, 0), "one failure")
+	assert.Equal(t, 1, winner.Stop([]winner.Record{{1000, 0}, {1, 1}}, 0.05, 0), "one success")
+	assert.Equal(t, 0, winner.Stop([]winner.Record{{1, 1}, {1000, 0}}, 0.05, 0))
+	assert.Equal(t, 0, winner.Stop([]winner.Record{{1000, 900}, {1000, 700}}, 0.05, 0.2))
+}
+
+// A way without outcomes has a mean of ½. Of sums that rounding has made negative, or greater than
+// their mass, a record has what is possible.
+func TestARecord(t *testing.T) {
+	assert.InDelta(t, 0.5, winner.Record{}.Mean(), 0)
+	assert.InDelta(t, 1, winner.Record{0.5, 0.5}.Mean(), 0)
+	for sums, want := range map[evidence.Sums]winner.Record{
+		{Mass: 0.5, Reward: 0.25}: {0.5, 0.25}, {Mass: -1e-9, Reward: -1e-9}: {},
+		{Mass: 1, Reward: -1e-9}: {1, 0}, {Mass: 1, Reward: 1.5}: {1, 1},
+	} {
+		assert.Equal(t, want, winner.Of(sums))
+	}
+}
+
+// A tiny record speaks against little, also where its likelihood is the least. No two means differ
+// by more than 1.
+func TestTheEndsOfTheEvidence(t *testing.T) {
+	assert.Less(t, winner.Against(winner.Record{1e-30, 0}, winner.Record{10, 10}, 0), 1.)
+	for _, gap := range []float64{1, 1.5, -1} {
+		assert.True(t, math.IsInf(winner.Against(winner.Record{2, 1}, winner.Record{2, 1}, gap), 1))
+	}
 }
 
 // TestAWinnerIsNotRefuted by the evidence that makes it the winner, and a way that is refuted is
@@ -208,6 +238,7 @@ func TestAWinnerIsNotRefuted(t *testing.T) {
 	assert.False(t, winner.Refuted([]winner.Record{{1e4, 5000}, {1e4, 5900}}, 0, 0.05, 0.08),
 		"it is surely better, and not surely by more than 0.08")
 	assert.True(t, winner.Refuted([]winner.Record{{1e4, 5000}, {1e4, 5900}}, 0, 0.05, 0.02))
+	assert.True(t, winner.Refuted([]winner.Record{{1000, 0}, {1, 1}}, 0, 0.05, 0), "one success")
 }
 
 // TestALookIsDue when outcomes have grown by a fiftieth, or some were taken back.
@@ -228,4 +259,6 @@ func TestALookIsDue(t *testing.T) {
 	} {
 		assert.Equal(t, c.due, before.Due(c.now), what)
 	}
+	assert.False(t, winner.Lost([]winner.Record{{2e9, 1e9}}, []winner.Record{{2e9, 1e9 - 0.01}}),
+		"rounding grows with the sums")
 }

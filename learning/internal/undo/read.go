@@ -234,8 +234,6 @@ func normalise(written string) string {
 			r = '#' // no word
 		case r == '´' || r == 'ʼ':
 			r = '\''
-		case r == '…' || r == '、' || r == '・':
-			r = ','
 		case r == '–' || r == '―':
 			r = '—'
 		case r == '‐' || r == '‑':
