@@ -53,9 +53,7 @@ func (h *Handler) handle(w http.ResponseWriter, r *http.Request, call *view.Oper
 	}
 	if err != nil {
 		f := view.FaultOf(err, call.In)
-		if f.Cause != nil { // which the client does not see
-			h.watch.Failed(ctx, call.Method+" "+call.Path, f.Cause)
-		}
+		h.watch.Failed(ctx, call.Method+" "+call.Path, f.Cause) // which the client does not see
 		if !sent.problem(f) {
 			write(w, f)
 		}

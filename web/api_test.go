@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
@@ -482,6 +483,25 @@ func TestMissingPartsAndFailures(t *testing.T) {
 	got := broken.post("/v1/answer", `{"text":"t"}`)
 	assert.Equal(t, view.ModelFailed, got.sort())
 	assert.NotContains(t, got.body, "secret")
+}
+
+// The observer has why the server failed. A fault of the client is none of the server's.
+func TestTheObserverHasTheCause(t *testing.T) {
+	st := &storetest.Failing{Store: &memstore.Store{}}
+	var failed []string
+	w := newWorld(t, func(c *loop.Config, cfg *Config) {
+		c.Store, cfg.Store = st, st
+		cfg.Observer = func(_ context.Context, n heed.Notice) {
+			if n, ok := n.(heed.Failed); ok {
+				failed = append(failed, n.What)
+				assert.ErrorIs(t, n.Err, storetest.ErrFailed)
+			}
+		}
+	})
+	assert.Equal(t, view.Unknown, w.get("/v1/explanation?answer=e").sort())
+	st.SetAway(true)
+	assert.Equal(t, view.Failure, w.get("/v1/explanation?answer=e").sort())
+	assert.Equal(t, []string{"GET /v1/explanation"}, failed)
 }
 
 // An answer comes in pieces if the client asks for that, and then as a whole.

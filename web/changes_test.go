@@ -42,7 +42,7 @@ func TestWhatChanged(t *testing.T) {
 	all := hs.get("kim", "/changes")
 	for _, want := range []string{
 		"found that short leads instead of long", "found that long leads<",
-		`href="/segment?category=mail&amp;context=at&#43;night"`, `href="/heuristic?id=rotate"`,
+		`href="/segment?category=mail&amp;context=at&#43;night"`, `href="/heuristic?id=rotate"><bdi>rotate</bdi></a>`,
 		"found that it answers by itself", "found that it can&#39;t be reached", "promoted (patterns)",
 		"imported 40 answers, 40 of arm long", `href="/answers">`,
 		`href="/way?id=split"`, `href="/correction?id=review-7"`, `href="/segment?category=disks&amp;context="`,

@@ -54,6 +54,13 @@ func TestRefusal(t *testing.T) {
 	assert.Contains(t, text, "he proposal is superseded. It was edited")
 }
 
+// The reason of heed's own proposals is an id, which says nothing to people.
+func TestBecause(t *testing.T) {
+	assert.Empty(t, because("", "cluster 7"))
+	assert.Equal(t, "cluster 7", because("kim", "cluster 7"))
+	assert.Equal(t, "too old", because("", "too old"))
+}
+
 // A value is drawn where it is on the scale from 0 to 1, and at the edge if it is not on it.
 func TestPlace(t *testing.T) {
 	for value, want := range map[float64]float64{-1: 0, 0: 0, 0.25: 250, 1: 1000, 2: 1000} {

@@ -98,6 +98,7 @@ func TestTheCourseIsBounded(t *testing.T) {
 	}
 	days := compared(t, 0, 4*time.Hour) // 50 days, and a part of one
 	assert.Equal(t, 51, points(days, "/gain"))
+	assert.Contains(t, w.shown(days, "/gain"), `href="?by=day" aria-current="true"`)
 	weeks := compared(t, 0, 6*time.Hour) // 75 days
 	assert.Equal(t, 11, points(weeks, "/gain"))
 	assert.Equal(t, 60, points(weeks, "/gain?by=day"))
@@ -118,6 +119,7 @@ func TestAnswersAreFoundAndCorrected(t *testing.T) {
 	}
 	page := w.shown(h, "/answer?id="+bad[0].ID)
 	assert.Contains(t, page, "the default arm <bdi>short</bdi> answered")
+	assert.Contains(t, page, "Was it wrong?")
 	assert.Len(t, list("outcome=bad&limit=200").Items, len(bad))
 	assert.Len(t, list("outcome=good&limit=200").Items, 200)
 	assert.NotEmpty(t, list("outcome=good&limit=200").Next)

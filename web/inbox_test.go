@@ -321,6 +321,18 @@ func TestResolve(t *testing.T) {
 	assert.Equal(t, []any{feedback.EdgeCase, "kim"}, []any{after.Class, after.Resolver})
 }
 
+// What makes a proposal leads to it.
+func TestAResolvedCorrectionLeadsToItsProposal(t *testing.T) {
+	hs := newHouse(t)
+	hs.corrects("c1", "ann", "Always show the price in the summary")
+	hs.corrects("c2", "bob", "Never show the price in the summary")
+	page := hs.get("kim", "/correction", "id", "c2")
+	hash := regexp.MustCompile(`name="hash" value="([0-9a-f]+)"`).FindStringSubmatch(page)[1]
+	w, _ := hs.post("kim", "/correction/resolve", "id", "c2", "hash", hash,
+		"as", "generalizable_high", "reason", "All customers")
+	assert.Regexp(t, `^/proposal\?done=resolved&id=`, w.Header().Get("Location"))
+}
+
 // TestActor has forms that name another person. They are refused, and nothing is decided.
 func TestActor(t *testing.T) {
 	hs := newHouse(t)
@@ -583,7 +595,7 @@ func TestAListIsTurned(t *testing.T) {
 func TestFormsNeedAnID(t *testing.T) {
 	hs := newHouse(t)
 	p := hs.proposed()
-	for _, path := range []string{"/proposal/reject", "/rule/pin", "/rule/retire",
+	for _, path := range []string{"/proposal/reject", "/proposal/edit", "/rule/pin", "/rule/retire",
 		"/correction/split"} {
 		for _, id := range []string{"", "none"} {
 			w, _ := hs.post("kim", path, "id", id, "hash", p.Hash(), "reason", "No")
@@ -654,6 +666,28 @@ func TestActionsWithoutTheStore(t *testing.T) {
 		assert.Equal(t, p.Hash(), after.Hash(), path)
 		assert.Equal(t, feedback.StatePending, after.Status, path)
 		assert.Empty(t, after.Approvals, path)
+	}
+}
+
+// Whichever call of the store fails, an action is a failure of the server, also if it would be
+// refused: then its page can't be read.
+func TestAnActionWhileACallFails(t *testing.T) {
+	hs, failing := failing(t)
+	p := hs.proposed()
+	for reason, want := range map[string]int{"": http.StatusUnprocessableEntity,
+		"Shorter": http.StatusSeeOther} {
+		for at := 1; ; at++ {
+			failing.Fail(at, false)
+			w := ask{method: "POST", path: "/proposal/edit", person: "kim", form: url.Values{
+				"id": {p.ID}, "hash": {p.Hash()}, "reason": {reason}, "text": {"Give the zone"},
+				"type": {"GUIDELINE"}, "agents": {"writer"}}}.of(hs.h)
+			if !failing.Failed() {
+				assert.Equal(t, want, w.Code)
+				assert.Greater(t, at, 1)
+				break
+			}
+			assert.GreaterOrEqual(t, w.Code, 500, "call %d", at)
+		}
 	}
 }
 

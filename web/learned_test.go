@@ -202,6 +202,8 @@ func TestWithout(t *testing.T) {
 	for _, path := range []string{"/inbox", "/rules", "/arms", "/heuristics", "/ways"} {
 		assert.GreaterOrEqual(t, ask{method: "GET", path: path, person: "kim"}.of(h).Code, 400, path)
 	}
+	assert.Equal(t, http.StatusNotFound, ask{method: "POST", path: "/proposal/approve", person: "kim",
+		form: url.Values{"id": {"p1"}, "hash": {"00"}, "reason": {"Yes"}}}.of(h).Code)
 	page := ask{method: "GET", path: "/", person: "kim"}.of(h).Body.String()
 	assert.NotContains(t, page, "Inbox")
 	assert.Contains(t, page, "What changed")

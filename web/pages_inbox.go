@@ -114,7 +114,7 @@ func correction(r *http.Request, v *view.Source) (any, error) {
 			return nil, err
 		}
 	}
-	if !c.Erased.IsZero() || strings.TrimSpace(c.Summary+c.Comment) == "" {
+	if strings.TrimSpace(c.Summary+c.Comment) == "" {
 		return d, nil
 	}
 	if d.Together, err = v.Together(ctx, &c); err == nil {
