@@ -165,6 +165,34 @@ func TestPartition(t *testing.T) {
 	same(t, st, direct)
 }
 
+// TestAReplyThatIsLostForLong loses the reply to a commit for so many generations that the log no
+// longer knows the handle. The handle does not make the commit again.
+func TestAReplyThatIsLostForLong(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t)
+	proxy := newProxy(t, c.clients[0])
+	direct := open(t, c.connect(t, []int{1}), natsstore.Config{Name: "deaf"})
+	c.clients[0] = proxy.port
+	st := open(t, c.connect(t, []int{0}), natsstore.Config{Name: "deaf"})
+	proxy.setMute(true)
+	done := make(chan error, 1)
+	go func() {
+		once := notes.Record(note{ID: "once"}, 0)
+		_, err := st.Commit(ctx, store.Batch{Records: []store.Record{once}})
+		done <- err
+	}()
+	require.Eventually(t, func() bool {
+		row, err := notes.Get(ctx, direct, "once")
+		return err == nil && row.Revision > 0
+	}, up, time.Millisecond)
+	for range 18 {
+		require.NoError(t, direct.Rotate())
+	}
+	proxy.setMute(false)
+	require.ErrorIs(t, <-done, heed.ErrOutcomeUnknown)
+	require.NoError(t, count(ctx, st, "later"))
+}
+
 // TestSlowNetwork opens a handle whose replies take longer than it waits for all of them.
 func TestSlowNetwork(t *testing.T) {
 	t.Parallel()

@@ -183,9 +183,13 @@ func (s *Store) append(ctx context.Context, actions []json.RawMessage, move *sto
 	if err != nil {
 		return false, err
 	}
-	sent := false
+	known := func() bool { return s.state != nil && s.state.Sessions[s.session].Number > 0 }
+	sent, before := false, known()
 	for wait := shortPause; ; wait = min(2*wait, longPause) {
 		if err = s.find(ctx); err == nil {
+			if sent && before && !known() { // the log may have the entry, and forgot the handle
+				return sent, fmt.Errorf("%w: it was away for %d generations", heed.ErrUnavailable, mostIdle)
+			}
 			var last uint64
 			var tried bool
 			last, tried, err = s.publish(ctx, s.stream(s.state.place), text)

@@ -165,10 +165,7 @@ func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
 	if err == nil {
 		err = s.do(ctx, &call{action: &action{At: s.moment(), Declare: kinds}}).err
 	}
-	if err != nil {
-		return fmt.Errorf("natsstore: declare: %w", err)
-	}
-	return nil
+	return broker.Wrap("natsstore: declare", err)
 }
 
 // Read implements [store.Store].
@@ -256,10 +253,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 			At: s.moment(), Sweep: true, Until: evidence.InstantOf(now),
 		}}).err)
 	}
-	if err != nil {
-		return fmt.Errorf("natsstore: sweep: %w", err)
-	}
-	return nil
+	return broker.Wrap("natsstore: sweep", err)
 }
 
 // checkClock refuses what a handle would do whose clock is ahead of the servers' clock by more than

@@ -16,6 +16,7 @@ type proxy struct {
 	port, to int
 	mu       sync.Mutex
 	cut      bool
+	mute     bool          // what the server sends is lost
 	pause    time.Duration // before every 64 KiB from the server
 	open     []net.Conn
 }
@@ -54,7 +55,7 @@ func (p *proxy) pass(c net.Conn) {
 	p.mu.Unlock()
 	go func() { _, _ = io.Copy(s, c); _ = s.Close() }()
 	for err := error(nil); err == nil; time.Sleep(p.slow()) {
-		_, err = io.CopyN(c, s, 64<<10)
+		_, err = io.CopyN(ear{p, c}, s, 64<<10)
 	}
 }
 
@@ -62,6 +63,32 @@ func (p *proxy) slow() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pause
+}
+
+// An ear takes what the server sends.
+type ear struct {
+	*proxy
+	io.Writer
+}
+
+func (e ear) Write(text []byte) (int, error) {
+	e.mu.Lock()
+	mute := e.mute
+	e.mu.Unlock()
+	if mute {
+		return len(text), nil
+	}
+	return e.Writer.Write(text)
+}
+
+// setMute has replies be lost, or ends that with all connections.
+func (p *proxy) setMute(mute bool) {
+	p.mu.Lock()
+	p.mute = mute
+	p.mu.Unlock()
+	if !mute {
+		p.set(false)
+	}
 }
 
 // set cuts all connections and refuses new ones, or ends that.
