@@ -91,12 +91,16 @@ func TestTheWorthOfTheLog(t *testing.T) {
 	for _, share := range b.Share {
 		assert.InDelta(t, 1./3, share.Log, 0.15)
 	}
+	for arm, worth := range b.Arms {
+		assert.NotContains(t, worth.Unknown, "worth only 0 rows", arm)
+	}
 }
 
 // The intervals of a report end where no mean can be.
 func TestTheBoundsOfAReport(t *testing.T) {
 	b := Backtest{Rows: 100, Method: OffPolicy}
-	test := trial{of: map[string]*armTrial{"a": {}}, arms: []strategy.Arm{{ID: "a"}}}
+	test := trial{of: map[string]*armTrial{"a": {}, "b": {}},
+		arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}}
 	for i := range 100 {
 		rare := float64(i / 99)
 		for _, m := range []*mean{&test.heed, &test.log, &test.of["a"].always} {
@@ -104,6 +108,8 @@ func TestTheBoundsOfAReport(t *testing.T) {
 		}
 		test.gain.add(1-2*rare, 1)
 		test.of["a"].ahead.add(2*rare-1, 1)
+		test.of["b"].always.add(rare, 1)
+		test.of["b"].ahead.add(1-2*rare, 1)
 	}
 	test.report(&b)
 	for _, w := range []Worth{b.Heed, b.Log, b.Arms["a"]} {
@@ -113,9 +119,13 @@ func TestTheBoundsOfAReport(t *testing.T) {
 	assert.Equal(t, 1., b.Gain.High)
 	b.Method = Replay
 	test.report(&b)
-	assert.Equal(t, "a", b.Best)
+	assert.Equal(t, "a", b.Best, "the first of equals")
 	assert.Equal(t, -1., b.Gain.Low)
 	assert.Zero(t, b.Log, "a replay has none")
+	test.of["b"].always.add(1, 1)
+	test.report(&b)
+	assert.Equal(t, "b", b.Best)
+	assert.Equal(t, 1., b.Gain.High)
 }
 
 // The columns of CSV are separated by what makes most of them, else by a comma, which JSON has too.

@@ -454,6 +454,19 @@ func TestALogThatEndsEarly(t *testing.T) {
 	}
 }
 
+// Who has read enough of a log may stop.
+func TestALogIsReadAsFarAsIsWanted(t *testing.T) {
+	for _, log := range []string{"text\na\nb\n", "{\"text\":\"a\"}\n{\"text\":\"b\"}\n",
+		"[{\"text\":\"a\"},{\"text\":\"b\"}]"} {
+		m := past.Mapping{Fields: map[string]string{"text": "text"}}
+		for row, err := range past.Read(strings.NewReader(log), m) {
+			require.NoError(t, err)
+			assert.Equal(t, "a", row.Event.Text)
+			break
+		}
+	}
+}
+
 // A proposal looks into lists and objects, also if they are empty, however deep they are.
 func TestProposalsLookInside(t *testing.T) {
 	m, rows, faults := read(t, `{"none":[],"empty":{},"text":"x",`+
