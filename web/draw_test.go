@@ -52,6 +52,7 @@ func TestRefusal(t *testing.T) {
 	_, text := refusal(&feedback.RefusedError{Reason: "the proposal is SUPERSEDED",
 		State: "SUPERSEDED"})
 	assert.Contains(t, text, "he proposal is superseded. It was edited")
+	assert.NotContains(t, text, "Tick each rule", "none contradicts it")
 }
 
 // The reason of heed's own proposals is an id, which says nothing to people.

@@ -120,6 +120,7 @@ func TestAnswersAreFoundAndCorrected(t *testing.T) {
 	page := w.shown(h, "/answer?id="+bad[0].ID)
 	assert.Contains(t, page, "the default arm <bdi>short</bdi> answered")
 	assert.Contains(t, page, "Was it wrong?")
+	assert.Contains(t, page, `action="/answer/correct"`)
 	assert.Len(t, list("outcome=bad&limit=200").Items, len(bad))
 	assert.Len(t, list("outcome=good&limit=200").Items, 200)
 	assert.NotEmpty(t, list("outcome=good&limit=200").Next)

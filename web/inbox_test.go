@@ -602,6 +602,8 @@ func TestFormsNeedAnID(t *testing.T) {
 			assert.Equal(t, http.StatusNotFound, w.Code, "%s of %q", path, id)
 		}
 	}
+	w := ask{method: "GET", path: address("/rule", "id", p.ID), person: "kim"}.of(hs.h)
+	assert.Equal(t, http.StatusNotFound, w.Code, "it is only proposed")
 }
 
 // A change of a rule that is approved leads to the rule.
@@ -712,4 +714,16 @@ func TestAChangeIsProposedAsAWhole(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	assert.Equal(t, p.ID, all[0].Of)
+
+	for at := 1; ; at++ {
+		failing.Fail(at, false)
+		w, _ := hs.post("kim", "/rule/retire", "id", p.ID, "hash", p.Hash(), "reason", "Enough")
+		if !failing.Failed() || w.Code == http.StatusSeeOther {
+			break
+		}
+		assert.GreaterOrEqual(t, w.Code, 500, "call %d", at)
+	}
+	rule, err := hs.f.Rules().Rule(t.Context(), p.ID)
+	require.NoError(t, err)
+	assert.Equal(t, feedback.StateRetired, rule.Status)
 }

@@ -124,6 +124,7 @@ func TestLearned(t *testing.T) {
 		assert.Contains(t, page, fmt.Sprintf("large leads%.0f %%", 100*d.Arms[1].Mean), path)
 	}
 	page := w.get("/segment", segment...)
+	assert.Contains(t, page, "<title>Segment: servers, night")
 	assert.Contains(t, plain(page), fmt.Sprintf("large %.0f %% %.0f %% %.0f %%",
 		100*d.Arms[1].Mean, 100*d.Arms[1].Low, 100*d.Arms[1].High))
 	assert.Contains(t, plain(page), "98 % of the latest 53 answers were given by large. "+
