@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/cmd/heed/internal/past"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -242,4 +244,24 @@ func TestALogIsTested(t *testing.T) {
 	got = call{args: []string{"--db", filepath.Join(t.TempDir(), "a.db"), "import",
 		log}}.run(t)
 	assertFails(t, got, misuse, "--backtest shows what heed would have chosen")
+}
+
+// The answers in rows end where they are no longer wanted, and with an error that is of no row.
+func TestAnswersInRows(t *testing.T) {
+	broken := errors.New("broken")
+	rows := func(yield func(past.Row, error) bool) {
+		for _, err := range []error{nil, &past.Fault{At: "line 2"}, nil, broken, nil} {
+			if !yield(past.Row{}, err) {
+				return
+			}
+		}
+	}
+	var got []error
+	for _, err := range answersIn(rows, 5) {
+		got = append(got, err)
+	}
+	assert.Equal(t, []error{nil, nil, broken}, got)
+	for range answersIn(rows, 5) {
+		break
+	}
 }
