@@ -166,34 +166,6 @@ func (w *world) unfit() (ids []string) {
 	return ids
 }
 
-func TestSweepProposesRetirementsOfTheWorst(t *testing.T) {
-	w := unfit(t, 8, feedback.Config{})
-	w.propose("paul", rule("x"))
-	w.clock.advance(7 * day)
-	require.NoError(t, w.Sweep(ctx, time.Time{}))
-	assert.Len(t, w.proposals(feedback.StateExpired), 1)
-	assert.Equal(t, []string{"r07", "r06", "r05", "r04", "r03", "r02", "r01", "r00"}, w.unfit())
-	assert.Equal(t, "harmful", w.rule("r07").Effect.Status)
-	for i := range 8 {
-		r := w.rule(fmt.Sprintf("r%02d", i))
-		assert.Equal(t, feedback.StateActive, r.Status, "retiring is for people")
-		assert.False(t, r.Effect.Measured.IsZero())
-	}
-	w.clock.advance(day)
-	require.NoError(t, w.Sweep(ctx, time.Time{}))
-	assert.Equal(t, []string{"propose-retirement:"}, w.audit("r07"), "it is proposed once")
-	assert.Equal(t, "r00", w.inject("agent0", "").Rules[0])
-
-	// A restored rule starts again.
-	_, err := w.rules.Move(ctx, order("r07"), feedback.StateRetired)
-	require.NoError(t, err)
-	w.change("r07", feedback.Restore)
-	w.clock.advance(day)
-	require.NoError(t, w.Sweep(ctx, time.Time{}))
-	assert.NotContains(t, w.unfit(), "r07")
-	assert.Equal(t, "stabilising", w.rule("r07").Effect.Status)
-}
-
 func TestEachTimeOfMeasuring(t *testing.T) {
 	// 20 % before, and so many of a hundred after.
 	for name, test := range map[string]struct {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/store"
 )
 
 const long = "the summary is too long"
@@ -231,46 +230,6 @@ func TestWindow(t *testing.T) {
 	w.says("ann", "something about tests")
 	w.says("ann", "a matter of licences")
 	assert.Equal(t, feedback.EdgeCase, w.says("bob", long).Class, "the first is out of the window")
-}
-
-// Three accounts that state many things do not push out what others said, also if the one who
-// speaks is one of them. If there are no others, the latest of the window count.
-func TestAFloodHidesNoCorrection(t *testing.T) {
-	flood := func(w *world, people, n int) {
-		for i := range n {
-			w.says(fmt.Sprint("mallory", i%people), fmt.Sprintf("paint house %d in tone %d", i, i*7919))
-		}
-	}
-	for _, one := range []struct {
-		people, n int
-		want      feedback.Classification
-	}{
-		{1, 20, feedback.GeneralizableHigh}, {1, 150, feedback.GeneralizableHigh},
-		{3, 150, feedback.GeneralizableHigh}, {5, 150, feedback.EdgeCase},
-		{1, 200, feedback.EdgeCase}, // more than four windows
-	} {
-		w := newWorld(t, feedback.Windowed(40))
-		w.says("ann", long)
-		flood(w, one.people, one.n)
-		assert.Equal(t, one.want, w.says("bob", long).Class, "%+v", one)
-	}
-	w := newWorld(t, feedback.Windowed(40))
-	w.says("ann", "Always name the database")
-	flood(w, 1, 60)
-	assert.Equal(t, feedback.Ambiguous, w.says("mallory0", "Never name the database").Class)
-	again := newWorld(t, feedback.Windowed(40))
-	again.says("ann", long)
-	flood(again, 3, 75)
-	forgotten := store.Job{Forget: []string{"mallory0", "mallory1", "mallory2"}}
-	require.NoError(t, store.Run(ctx, again.store, forgotten))
-	flood(again, 3, 75)
-	assert.Equal(t, feedback.GeneralizableHigh, again.says("bob", long).Class,
-		"who was forgotten and comes back is one person")
-	alone := newWorld(t, feedback.Windowed(40))
-	flood(alone, 1, 30)
-	alone.says("mallory0", "Always name the database")
-	flood(alone, 1, 30)
-	assert.Equal(t, feedback.Ambiguous, alone.says("bob", "Never name the database").Class)
 }
 
 // TestConfidence is a formula whose parts each only raise it.

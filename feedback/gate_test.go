@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
@@ -548,87 +547,6 @@ func TestTheAuditLogSaysWhoWhatWhenAndWhy(t *testing.T) {
 	assert.Equal(t, []string{"cleo", "feedback.reject", p.ID, "too vague"},
 		[]string{e.Actor, e.Action, e.Subject, e.Reason})
 	assert.WithinDuration(t, start, e.At, time.Second)
-}
-
-// People act at random and in any order. A rule is active only with its quorum.
-func TestGateStateMachine(t *testing.T) {
-	// each with as many spellings as there are of a name
-	person := rapid.Custom(func(t *rapid.T) string {
-		name := []byte(rapid.SampledFrom([]string{"annabel", "bob", "cleo", "dan"}).Draw(t, "name"))
-		for i := range name {
-			if rapid.Bool().Draw(t, "upper") {
-				name[i] -= 'a' - 'A'
-			}
-		}
-		return string(name)
-	})
-	rapid.Check(t, func(rt *rapid.T) {
-		gate := feedback.Gate{Quorum: rapid.IntRange(1, 3).Draw(rt, "quorum")}
-		gate.Outsiders = rapid.IntRange(1, gate.Quorum).Draw(rt, "outsiders")
-		w := newWorld(t, feedback.Config{Gate: gate})
-		w.says("annabel", long)
-		w.says("bob", long)
-		ids := []string{w.pending().ID}
-		rt.Repeat(map[string]func(*rapid.T){
-			"review": func(rt *rapid.T) {
-				p, err := w.rules.Proposal(ctx, rapid.SampledFrom(ids).Draw(rt, "id"))
-				require.NoError(t, err)
-				verdict := rapid.SampledFrom([]feedback.Decision{approve, approve, approve,
-					reject}).Draw(rt, "verdict")
-				_, _ = w.review(p, verdict, person.Draw(rt, "who"))
-			},
-			"edit": func(rt *rapid.T) {
-				d := rule(rapid.SampledFrom([]string{"Be brief", "Be terse", "Say less"}).Draw(rt, "text"))
-				p, err := w.rules.Propose(ctx, feedback.Submission{
-					Replaces: rapid.SampledFrom(ids).Draw(rt, "id"), Draft: d, Actor: person.Draw(rt, "who"),
-					Reason: "x",
-				})
-				if err == nil {
-					ids = append(ids, p.ID)
-				}
-			},
-			"propose": func(rt *rapid.T) {
-				p, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule("Cite sources"),
-					Evidence: []string{"d1"}, Actor: person.Draw(rt, "who"), Reason: "x"})
-				if err == nil {
-					ids = append(ids, p.ID)
-				}
-			},
-			"wait": func(*rapid.T) { w.clock.advance(day) },
-			"":     func(rt *rapid.T) { checkActivations(rt, w, gate) },
-		})
-	})
-}
-
-func checkActivations(rt *rapid.T, w *world, gate feedback.Gate) {
-	rules, err := w.rules.List(ctx, feedback.RuleQuery{})
-	require.NoError(rt, err)
-	for _, r := range rules {
-		p, err := w.rules.Proposal(ctx, r.ID)
-		require.NoError(rt, err)
-		people, outsiders := map[string]bool{}, map[string]bool{}
-		for _, a := range r.Approvals {
-			who := strings.ToLower(a.Actor)
-			for _, writer := range p.Writers {
-				if who == writer {
-					rt.Fatalf("%s approved what they wrote", who)
-				}
-			}
-			if a.Hash != r.Hash() {
-				rt.Fatalf("an approval of other words")
-			}
-			if people[who] = true; who != "annabel" && who != "bob" {
-				outsiders[who] = true
-			}
-		}
-		if len(p.Authors) == 1 && people["bob"] { // only annabel's feedback is behind it
-			outsiders["bob"] = true
-		}
-		if len(people) < gate.Quorum || len(outsiders) < gate.Outsiders ||
-			p.Status != feedback.StateApproved {
-			rt.Fatalf("active with %v, of which outsiders %v, gate %+v", people, outsiders, gate)
-		}
-	}
 }
 
 // TestQuorumSaysWhoIsMissing and why, as the gate counts: who wrote a rule never approves it, and

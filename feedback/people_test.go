@@ -217,29 +217,3 @@ func TestNoNameOfARefusalIsKept(t *testing.T) {
 	assert.Equal(t, map[string]string{"refusal": "not authorized"}, entries[0].Details)
 	assert.Equal(t, "mallory", entries[0].Actor)
 }
-
-// A store finds a record by few keys.
-func TestAProposalNamesNoMorePeopleThanItIsFoundBy(t *testing.T) {
-	w := newWorld(t, feedback.Config{Similarity: everything{},
-		Gate: feedback.Gate{Quorum: 10, Outsiders: 10}})
-	for i := range feedback.MaxPeople + 10 {
-		w.says(fmt.Sprint("reviewer", i), long)
-	}
-	w.flush()
-	p := w.pending()
-	assert.Len(t, p.Authors, feedback.MaxPeople*4/5)
-	assert.Equal(t, len(p.Evidence), p.Occurrences)
-	var err error
-	for i := 0; err == nil && i <= feedback.MaxPeople; i++ {
-		d := p.Draft
-		d.Text = fmt.Sprint("Be brief ", i)
-		p, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d,
-			Actor: fmt.Sprint("writer", i), Reason: "x"})
-	}
-	assert.Equal(t, "ineligible", feedback.Refusal(err))
-	p = w.pending()
-	_, err = w.review(p, approve, "one more")
-	assert.Equal(t, "ineligible", feedback.Refusal(err))
-	assert.LessOrEqual(t, len(feedback.Stored(p)[0].Keys), 192)
-	assert.Len(t, append(p.Authors, p.Writers...), feedback.MaxPeople)
-}

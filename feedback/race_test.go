@@ -71,7 +71,7 @@ var gateModel = porcupine.Model{
 // had, and no rule is active without its quorum.
 func TestRacesLeaveALegalHistory(t *testing.T) {
 	const workers = 64
-	proposals := 400
+	proposals := 200
 	if thorough {
 		proposals = 2000
 	}

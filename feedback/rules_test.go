@@ -716,26 +716,6 @@ func TestPendingProposalsAreCapped(t *testing.T) {
 	assert.ErrorIs(t, err, feedback.ErrFull, "in all")
 }
 
-// What heed states about a proposal is about the evidence that the proposal names, also if more
-// people gave some than it may name.
-func TestTheSummaryIsOfTheEvidence(t *testing.T) {
-	w := newWorld(t, feedback.Config{})
-	for i := range 90 {
-		w.says(fmt.Sprint("p", i), long)
-	}
-	_, err := w.review(w.pending(), reject, "cleo")
-	require.NoError(t, err)
-	w.clock.advance(day)
-	for i := range 3 {
-		w.says(fmt.Sprint("q", i), long)
-	}
-	p := w.pending()
-	assert.Len(t, p.Evidence, 80)
-	assert.Equal(t, []int{80, 80}, []int{p.Occurrences, p.Reviewers})
-	assert.Equal(t, "decisions: 80, reviewers: 80, gates: 1, from 2026-05-04 to 2026-05-04",
-		p.Summary)
-}
-
 func TestTheEvaluatorIsCappedToo(t *testing.T) {
 	w := newWorld(t, feedback.Config{Gate: feedback.Gate{Pending: 40}})
 	for _, says := range []string{"tests are missing", "mention the licence",

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,50 +34,6 @@ func TestPairs(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[string]int{"same": 40}, merged)
-}
-
-// TestWordsNeverExpedite reads the pairs in testdata/pairs.tsv and in any other such file there: a
-// language, "same", "opposite" or "other", and two texts. Two reviewers say them, with nothing but
-// words to compare. No pair is proposed at once unless it is the same text, and what it has in
-// common with the other is told to the approvers.
-func TestWordsNeverExpedite(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.tsv")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		require.NoError(t, err)
-		total, together := map[string]int{}, map[string]int{}
-		for n, line := range strings.Split(strings.TrimSpace(string(content)), "\n") {
-			if strings.HasPrefix(line, "#") {
-				continue
-			}
-			fields := strings.Split(line, "\t")
-			require.Len(t, fields, 4, "%s:%d", file, n+1)
-			require.Contains(t, []string{"same", "opposite", "narrower", "other"}, fields[1], "%s:%d",
-				file, n+1)
-			w := newWorld(t, feedback.Config{})
-			w.says("ann", fields[2])
-			w.says("bob", fields[3])
-			assert.Empty(t, w.proposals(""), "%s:%d: %q, %q", file, n+1, fields[2], fields[3])
-			total[fields[1]]++
-			for _, p := range w.flush().Proposed {
-				if p.Occurrences == 2 {
-					together[fields[1]]++
-					assert.Contains(t, p.Warnings, feedback.WarnWords)
-					assert.Less(t, p.Confidence, feedback.Expedite)
-				}
-			}
-		}
-		t.Logf("%s: of %v are brought together %v", file, total, together)
-		if file == unseen {
-			assert.Equal(t, map[string]int{"same": 84, "opposite": 84}, total)
-			assert.Empty(t, together, "words alone find no paraphrase")
-		}
-		if file == "testdata/later.tsv" {
-			assert.Equal(t, map[string]int{"same": 1}, together)
-		}
-	}
 }
 
 // unseen has pairs in six languages whose author had not read the lists of words. The lists were

@@ -484,7 +484,7 @@ func TestEachPersonsUndoCounts(t *testing.T) {
 // implicit signal at most, all are counted, and none is held in the end.
 func TestConcurrentUse(t *testing.T) {
 	f := newFixture(t, learning.Config{})
-	const workers, fires = 8, 60
+	const workers, fires = 8, 24
 	var wait sync.WaitGroup
 	for w := range workers {
 		id := fmt.Sprint("h", w%4)

@@ -3,8 +3,6 @@ package loop_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -130,81 +128,6 @@ func TestPraiseThatTheStoreFails(t *testing.T) {
 		}
 		assert.Equal(t, 1, learned, "%d, after %v", at, after)
 		return failed
-	})
-}
-
-// TestALostReply loses the reply to each commit of each method, with its effect and without it.
-// Then the call is made again. What was learned and the audit log are as after one call.
-func TestALostReply(t *testing.T) {
-	for _, f := range fallibles() {
-		if f.method == "Sweep" { // its own clock moves
-			continue
-		}
-		t.Run(f.method+" "+f.how, func(t *testing.T) {
-			t.Parallel()
-			whole := newWorkshop(t)
-			require.NoError(t, f.call(whole))
-			want, entries := whole.state(), whole.audited()
-			storetest.FailEach(func(at int, late bool) bool {
-				w := newWorkshop(t)
-				st := &storetest.Failing{
-					Store: w.kept, At: at, After: late, Replies: true, Blind: true,
-				}
-				w.fails.Store = st
-				err := f.call(w)
-				if !st.Failed() {
-					return false
-				}
-				where := fmt.Sprintf("commit %d, with its effect: %v", at, late)
-				if err != nil {
-					assert.ErrorIs(t, err, storetest.ErrFailed, where)
-				}
-				st.Fail(0, false)
-				require.NoError(t, f.call(w), where)
-				assert.Equal(t, want, w.state(), where)
-				assert.Equal(t, entries, w.audited(), where)
-				return true
-			})
-		})
-	}
-}
-
-// An import whose commits lose their replies counts each row once, in one entry of the audit log.
-func TestAnImportHasOneEntry(t *testing.T) {
-	rows := make([]loop.Past, 4500) // three commits
-	for i := range rows {
-		rows[i] = loop.Past{
-			Event: loop.Event{ID: fmt.Sprint("past ", i), Text: "t", At: start}, Text: "x",
-		}
-	}
-	storetest.FailEach(func(at int, late bool) bool {
-		kept, err := memstore.New(memstore.Config{Now: func() time.Time { return start }})
-		require.NoError(t, err)
-		st := &storetest.Failing{Store: kept, Replies: true, Blind: true}
-		w := newWorld(t, loop.Config{Store: st})
-		st.Fail(at, late)
-		done, err := w.Import(ctx, func(yield func(loop.Past, error) bool) {
-			for _, p := range rows {
-				if !yield(p, nil) {
-					return
-				}
-			}
-		}, "ann", "file")
-		if !st.Failed() {
-			return false
-		}
-		require.NoError(t, err, "commit %d, with its effect: %v", at, late)
-		assert.Equal(t, []int{len(rows), len(rows), 0}, []int{done.Rows, done.Answers, done.Known})
-		var counts []string
-		for e, err := range store.AuditEntries(ctx, kept, store.Query{}) {
-			require.NoError(t, err)
-			if e.Action == "loop.import" {
-				counts = append(counts, e.Details["answers"])
-			}
-		}
-		assert.True(t, slices.Equal([]string{"4500"}, counts), "commit %d, with its effect: %v: %v",
-			at, late, counts)
-		return true
 	})
 }
 

@@ -92,23 +92,6 @@ func (m measuring) Similar(_ context.Context, one string, others []string) ([]fl
 	return make([]float64, len(others)), nil
 }
 
-// A hundred people who withdraw a reaction leave room for those who say something.
-func TestWithdrawnReactionsLeaveRoom(t *testing.T) {
-	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
-	id := w.answer(loop.Event{Text: "Why?"}).ID
-	for _, value := range []float64{0, 1, 0} {
-		for i := range 100 {
-			w.clock.Advance(time.Second)
-			require.NoError(t, w.React(ctx, id, loop.Reaction{Person: fmt.Sprint(i), Value: value}))
-		}
-	}
-	require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: -1}))
-	account, err := w.Explain(ctx, id)
-	require.NoError(t, err)
-	assert.EqualValues(t, -1, account.Worth)
-	assert.Len(t, account.Statements, 1)
-}
-
 // A slow store gives each caller the time to be overtaken.
 type slow struct{ store.Store }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -527,4 +528,43 @@ func TestAnImportOfKnownRows(t *testing.T) {
 		assert.Equal(t, min(n+1, 2), entries)
 		w.clock.Advance(time.Minute)
 	}
+}
+
+// An import whose commits lose their replies counts each row once, in one entry of the audit log.
+func TestAnImportHasOneEntry(t *testing.T) {
+	rows := make([]loop.Past, 4500) // three commits
+	for i := range rows {
+		rows[i] = loop.Past{
+			Event: loop.Event{ID: fmt.Sprint("past ", i), Text: "t", At: start}, Text: "x",
+		}
+	}
+	storetest.FailEach(func(at int, late bool) bool {
+		kept, err := memstore.New(memstore.Config{Now: func() time.Time { return start }})
+		require.NoError(t, err)
+		st := &storetest.Failing{Store: kept, Replies: true, Blind: true}
+		w := newWorld(t, loop.Config{Store: st})
+		st.Fail(at, late)
+		done, err := w.Import(ctx, func(yield func(loop.Past, error) bool) {
+			for _, p := range rows {
+				if !yield(p, nil) {
+					return
+				}
+			}
+		}, "ann", "file")
+		if !st.Failed() {
+			return false
+		}
+		require.NoError(t, err, "commit %d, with its effect: %v", at, late)
+		assert.Equal(t, []int{len(rows), len(rows), 0}, []int{done.Rows, done.Answers, done.Known})
+		var counts []string
+		for e, err := range store.AuditEntries(ctx, kept, store.Query{}) {
+			require.NoError(t, err)
+			if e.Action == "loop.import" {
+				counts = append(counts, e.Details["answers"])
+			}
+		}
+		assert.True(t, slices.Equal([]string{"4500"}, counts), "commit %d, with its effect: %v: %v",
+			at, late, counts)
+		return true
+	})
 }

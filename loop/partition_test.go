@@ -20,38 +20,6 @@ import (
 
 var twoArms = []loop.Arm{{ID: "brief"}, {ID: "thorough"}}
 
-// Short questions want one arm, and code another. With a field of the configuration the agent finds
-// that out, without being told of the two kinds. Without it, it can't.
-func TestAnArmIsChosenByTheText(t *testing.T) {
-	right := func(byText bool) (right int) {
-		w := newWorld(t, loop.Config{Arms: twoArms,
-			Choosing: loop.Choosing{ByText: byText, ArmsIgnoreSilence: true}})
-		for i := range 300 {
-			text, wanted := fmt.Sprintf("What is the phone number of customer %d?", i%7), "brief"
-			if i%2 == 1 {
-				text, wanted = fmt.Sprintf(
-					"func f%d(x []int) {\n\tfor i := range x {\n\t\tx[i] = y[i];\n\t}\n}\n", i%7), "thorough"
-			}
-			answer := w.answer(loop.Event{Text: text})
-			value := -1.
-			if answer.Plan.Arm.ID == wanted {
-				value = 1
-				if i >= 200 {
-					right++
-				}
-			}
-			require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: value}))
-			w.clock.Advance(time.Minute)
-			if i%20 == 0 {
-				require.NoError(t, w.Sweep(ctx, time.Time{}))
-			}
-		}
-		return right
-	}
-	assert.Greater(t, right(true), 85)
-	assert.Less(t, right(false), 70)
-}
-
 func TestTheItemIsTheCellOfTheText(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: twoArms,
 		Choosing: loop.Choosing{ByText: true}})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -115,4 +116,21 @@ func TestWhereTheOrderOfArrivalDecides(t *testing.T) {
 			assert.Len(t, ends(t, "model", test.all), test.ends)
 		})
 	}
+}
+
+// A hundred people who withdraw a reaction leave room for those who say something.
+func TestWithdrawnReactionsLeaveRoom(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	id := w.answer(loop.Event{Text: "Why?"}).ID
+	for _, value := range []float64{0, 1, 0} {
+		for i := range 100 {
+			w.clock.Advance(time.Second)
+			require.NoError(t, w.React(ctx, id, loop.Reaction{Person: fmt.Sprint(i), Value: value}))
+		}
+	}
+	require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: -1}))
+	account, err := w.Explain(ctx, id)
+	require.NoError(t, err)
+	assert.EqualValues(t, -1, account.Worth)
+	assert.Len(t, account.Statements, 1)
 }

@@ -56,7 +56,7 @@ func TestABadLineEndsNothing(t *testing.T) {
 // the response's id, and an error without an id ends the session of some clients.
 func TestATooLongLineIsAnswered(t *testing.T) {
 	toServer, fromServer, served := byLines(t)
-	long := strings.Repeat(`, {"id": 9}`, 2<<20)
+	long := strings.Repeat(`, {"id": 9}`, 3<<19) // 16.5 MiB
 	params := `"params":{"x":[1` + long + `]}`
 	go func() {
 		for _, line := range []string{

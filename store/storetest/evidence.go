@@ -96,7 +96,7 @@ func clockBack(f *fixture) {
 // concurrentSums has callers commit observations and records at the same time. Each caller has some
 // alone, and all callers have the others in common, in different orders.
 func concurrentSums(f *fixture) {
-	const callers, each = 8, 101
+	const callers, each = 8, 41
 	var left atomic.Int64
 	handles := f.handles()
 	f.parallel(callers, each, func(caller, i int) error {
@@ -118,7 +118,7 @@ func concurrentSums(f *fixture) {
 		sums[p.Cell] = sums[p.Cell].Plus(p.Tally.At(evidence.InstantOf(f.time())))
 	}
 	other := sums[otherCell]
-	f.Equal("mass and reward", [2]float64{other.Mass, other.Reward}, [2]float64{415.5, 207.75})
+	f.Equal("mass and reward", [2]float64{other.Mass, other.Reward}, [2]float64{158.5, 79.25})
 	f.Equal("the sum of ids from several callers", sums[plainCell].Mass, each)
 	f.Equal("the records of one caller each", len(f.ids(by(notes, "k"))), callers*each)
 	f.Equal("the records of all callers", len(f.ids(by(notes, "same"))), each)
