@@ -1,3 +1,5 @@
+//go:build !race
+
 package web_test
 
 import (
@@ -50,12 +52,6 @@ func compared(t *testing.T, control float64, pause time.Duration) *web.Handler {
 	h, err := web.New(web.Config{Agent: agent, Identify: byHeader, Now: clock})
 	require.NoError(t, err)
 	return h
-}
-
-func (w *world) shown(h http.Handler, path string) string {
-	got := ask{path: path, person: "ann"}.of(h)
-	require.Equal(w, http.StatusOK, got.Code, path)
-	return got.Body.String()
 }
 
 func TestTheFirstPageShowsWhatLearningGains(t *testing.T) {

@@ -209,3 +209,9 @@ func TestWithout(t *testing.T) {
 	assert.NotContains(t, page, "Inbox")
 	assert.Contains(t, page, "What changed")
 }
+
+func (w *world) shown(h http.Handler, path string) string {
+	got := ask{path: path, person: "ann"}.of(h)
+	require.Equal(w, http.StatusOK, got.Code, path)
+	return got.Body.String()
+}
