@@ -283,9 +283,9 @@ func (l *Learner) changed(all []recent, item string, arm int, now evidence.Insta
 // before on the other. A restart leaves out what the others stated before, so what few can make up
 // would outweigh many. The tenth is of the people of these outcomes, or of people if that is more.
 func (l *Learner) showsWithoutFew(c *change, people int) bool {
-	outcomes, mean := c.outcomes, meanReward(c.outcomes)
+	outcomes, mean := c.outcomes, c.mean(c.outcomes)
 	side := 1.
-	if meanReward(outcomes[c.at:]) < mean {
+	if c.mean(outcomes[c.at:]) < mean {
 		side = -1
 	}
 	makes := make(map[string]float64)
@@ -446,7 +446,7 @@ func (l *Learner) restart(
 ) error {
 	at, of := c.outcomes[c.at].at.Time(), l.cfg.Arms[c.arm].ID
 	reason := fmt.Sprintf("the rewards of %s changed from %.2f to %.2f on average", of,
-		meanReward(c.outcomes[:c.at]), meanReward(c.outcomes[c.at:]))
+		c.mean(c.outcomes[:c.at]), c.mean(c.outcomes[c.at:]))
 	now := l.cfg.Now()
 	job := store.Job{At: now, Reset: []store.Selection{
 		{Kind: l.kinds.sessions, Scope: s.space.scope, Item: c.item},
@@ -479,12 +479,14 @@ func (l *Learner) restart(
 	return nil
 }
 
-// meanReward is the mean reward of outcomes, weighed by their masses. Without outcomes it is 0.5.
-func meanReward(outcomes []recent) float64 {
+// mean is the mean reward of outcomes, weighed by what counts of their masses. Without outcomes it
+// is 0.5.
+func (c *change) mean(outcomes []recent) float64 {
 	var sums evidence.Sums
-	for _, o := range outcomes {
-		sums.Mass += o.mass
-		sums.Reward += o.mass * o.reward
+	for i := range outcomes {
+		mass := c.kept(&outcomes[i]) * outcomes[i].mass
+		sums.Mass += mass
+		sums.Reward += mass * outcomes[i].reward
 	}
 	return sums.Mean()
 }

@@ -578,3 +578,29 @@ func TestATenthOfThePeople(t *testing.T) {
 		assert.Equal(t, want, restarts(t, st), "%d people", people)
 	}
 }
+
+// Two people who report a hundred outcomes each for yesterday make up no change of what forty
+// others reported today, because the limits bound what the two count for in the mean as well.
+func TestOldReportsOfTwoMakeUpNoChange(t *testing.T) {
+	c := &clock{}
+	c.Advance(24 * time.Hour)
+	st := newStore(t, c.Now)
+	l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a", "b")})
+	report := func(people, times int, values []float64, ago time.Duration) {
+		var all []strategy.Outcome
+		for n := range people * times {
+			choice, err := l.Record(ctx, strategy.Query{Item: "i"}, "a", 0)
+			require.NoError(t, err)
+			choice.At = c.Now().Add(-ago)
+			all = append(all, strategy.Outcome{Choice: choice, Value: values[n%len(values)],
+				Confidence: 1, At: choice.At, Source: fmt.Sprint(people, "'s ", n%people)})
+		}
+		_, err := l.ObserveAll(ctx, all, "", "")
+		require.NoError(t, err)
+	}
+	report(40, 3, []float64{1, -1, -1, -1, -1}, 0)
+	for range 4 {
+		report(2, 50, []float64{1}, 12*time.Hour)
+		assert.Zero(t, restarts(t, st))
+	}
+}
