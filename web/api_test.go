@@ -424,6 +424,8 @@ func TestBadEnvelopes(t *testing.T) {
 			"application/x-www-form-urlencoded"), notJSONType},
 		"a charset is fine": {of("POST", "/v1/undo", `{"answer":"e"}`, kind,
 			"application/json; charset=utf-8"), view.Unknown},
+		"a charset that is none": {of("POST", "/v1/undo", `{"answer":"e"}`, kind,
+			"application/json; charset"), notJSONType},
 		"another method": {of("PUT", "/v1/undo", `{"answer":"e"}`, kind, jsonType), badMethod},
 		"GET of a call":  {of("GET", "/v1/undo", ""), badMethod},
 		"POST to a list": {of("POST", "/v1/rules", `{}`, kind, jsonType), badMethod},

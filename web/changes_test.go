@@ -44,7 +44,7 @@ func TestWhatChanged(t *testing.T) {
 		"found that short leads instead of long", "found that long leads<",
 		`href="/segment?category=mail&amp;context=at&#43;night"`, `href="/heuristic?id=rotate"><bdi>rotate</bdi></a>`,
 		"found that it answers by itself", "found that it can&#39;t be reached", "promoted (patterns)",
-		"<bdi>mail, at night</bdi>", "imported 40 answers, 40 of arm long", `href="/answers">`,
+		"<bdi>mail, at night</bdi>", "imported 40 answers, 40 of arm long", `<a href="/answers"><bdi>answers</bdi></a>`,
 		`href="/way?id=split"`, `href="/correction?id=review-7"`, `href="/segment?category=disks&amp;context="`,
 	} {
 		assert.Contains(t, all, want)

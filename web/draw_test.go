@@ -51,7 +51,7 @@ func TestClear(t *testing.T) {
 func TestRefusal(t *testing.T) {
 	_, text := refusal(&feedback.RefusedError{Reason: "the proposal is SUPERSEDED",
 		State: "SUPERSEDED"})
-	assert.Contains(t, text, "he proposal is superseded. It was edited")
+	assert.Regexp(t, "^The proposal is superseded. It was edited", text)
 	assert.NotContains(t, text, "Tick each rule", "none contradicts it")
 }
 

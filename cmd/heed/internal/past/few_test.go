@@ -92,7 +92,7 @@ func TestTheWorthOfTheLog(t *testing.T) {
 		assert.InDelta(t, 1./3, share.Log, 0.15)
 	}
 	for arm, worth := range b.Arms {
-		assert.NotContains(t, worth.Unknown, "worth only 0 rows", arm)
+		assert.NotContains(t, worth.Unknown, "no such choice", arm)
 	}
 }
 
