@@ -198,7 +198,7 @@ func TestConcurrentUse(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", pooling), func(t *testing.T) {
 			t.Parallel()
 			const goroutines, items = 16, 5
-			outcomes := long(60, 120)
+			outcomes := long(30, 120)
 			cfg := withFixtures(t, strategy.Config{Pooling: pooling,
 				Arms: injection.Arms(), Cache: strategy.Cache{Size: 50}})
 			l := newLearner(t, cfg)

@@ -133,7 +133,7 @@ func (f *fixture) takesBack(all observations, taken func(observation) bool,
 
 func takenBack(f *fixture) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for range 4 {
+	for range 2 {
 		all := some(rng, 200)
 		var gone []string
 		for _, o := range all {
