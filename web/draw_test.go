@@ -95,7 +95,7 @@ func TestAlone(t *testing.T) {
 	for confidence, want := range map[float64]string{0.95: "yes", 0.9: "yes", 0.85: "no, from 0.9"} {
 		h.Confidence = confidence
 		var b strings.Builder
-		require.NoError(t, templates["heuristics"].ExecuteTemplate(&b, "alone", h))
+		require.NoError(t, templates()["heuristics"].ExecuteTemplate(&b, "alone", h))
 		assert.Contains(t, b.String(), want, confidence)
 	}
 }
@@ -139,13 +139,13 @@ func TestPoints(t *testing.T) {
 func TestAListNamesWhatIsDamaged(t *testing.T) {
 	var page strings.Builder
 	of := listing[view.Answer]{List: view.List[view.Answer]{Damaged: []string{"x of loop.answer"}}}
-	require.NoError(t, templates["answers"].ExecuteTemplate(&page, "turn", of))
+	require.NoError(t, templates()["answers"].ExecuteTemplate(&page, "turn", of))
 	assert.Contains(t, page.String(), "1 damaged record is left out: x of loop.answer. Restore the "+
 		"store from a copy.")
 
 	of.Damaged = strings.Split("abcdefghijkl", "")
 	page.Reset()
-	require.NoError(t, templates["answers"].ExecuteTemplate(&page, "turn", of))
+	require.NoError(t, templates()["answers"].ExecuteTemplate(&page, "turn", of))
 	assert.Contains(t, page.String(), "12 damaged records are left out: a, b, c, d, e, f, g, h, i, "+
 		"j, and 2 more. Restore")
 	reply, err := json.Marshal(of.List)
@@ -172,7 +172,7 @@ func TestPagesNameWhatIsDamaged(t *testing.T) {
 			"1 damaged record is left out: " + name},
 	} {
 		var text strings.Builder
-		err := templates[page].ExecuteTemplate(&text, "content", frame{Data: of.data})
+		err := templates()[page].ExecuteTemplate(&text, "content", frame{Data: of.data})
 		require.NoError(t, err, page)
 		assert.Contains(t, html.UnescapeString(text.String()), html.UnescapeString(of.says), page)
 	}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -53,9 +54,9 @@ type frame struct {
 // An entry is one of the menu.
 type entry struct{ Path, Name string }
 
-// templates are the pages, each with the frame. They are parsed once, and escape all data by its
-// context.
-var templates = func() map[string]*template.Template {
+// templates returns the pages, each with the frame. They are parsed with the first page that is
+// asked for, and escape all data by its context.
+var templates = sync.OnceValue(func() map[string]*template.Template {
 	all := make(map[string]*template.Template)
 	frame := template.Must(template.New("frame").Funcs(funcs).ParseFS(files, "templates/frame.html",
 		"templates/parts.html"))
@@ -69,7 +70,7 @@ var templates = func() map[string]*template.Template {
 	}
 	template.Must(frame, err)
 	return all
-}()
+})
 
 // A page is one that is read. Its template has the name of its path.
 type page struct {
@@ -167,7 +168,7 @@ func (h *Handler) render(w http.ResponseWriter, r *http.Request, status int, nam
 		v.Menu = h.menu()
 	}
 	var page bytes.Buffer
-	if err := templates[name].ExecuteTemplate(&page, "frame", v); err != nil {
+	if err := templates()[name].ExecuteTemplate(&page, "frame", v); err != nil {
 		h.watch.Failed(r.Context(), "page", err)
 		http.Error(w, "The page could not be made.", http.StatusInternalServerError)
 		return
