@@ -31,7 +31,7 @@ func Counted(
 			if !strict(&parts[i]) {
 				return 0
 			}
-			return read[i].Mass - read[i].Reward
+			return read[i].Mass - max(read[i].Reward, 0)
 		}, scaleNegative)
 	}
 	h.to(n, floor(n), func(i int) float64 { return read[i].Mass }, Scale)

@@ -133,6 +133,18 @@ func TestStrictEvidenceIsCountedAlone(t *testing.T) {
 	}
 }
 
+// Rounding may leave a part without mass less than nothing of what was gained, once other evidence
+// was taken back. It is no loss.
+func TestWhatRoundingLeavesIsNoLoss(t *testing.T) {
+	left := evidence.Part{Source: "loud", Tally: evidence.Tally{Reward: -1e-17}}
+	parts := []evidence.Part{left, part("", "loud", 0, 30), part("", "ann", 0, 1)}
+	counted := fair.Counted(evidence.Trust{}, 10, parts, origin,
+		func(*evidence.Part) bool { return true })
+	assert.Equal(t, left.Tally.At(origin), counted[0])
+	parts[0].Tally.Mass = math.NaN() // of a damaged store; that it ends is enough
+	assert.Len(t, fair.Counted(evidence.Trust{}, 10, parts, origin, nil), 3)
+}
+
 // Strict evidence of many people counts like other evidence, and does not change the other sums.
 func TestStrictEvidenceOfManyCountsAsAnyOther(t *testing.T) {
 	parts := []evidence.Part{part("", "loud", 30, 0)}

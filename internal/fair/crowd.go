@@ -41,7 +41,7 @@ type Crowd struct {
 
 // byItems has the same as a crowd, by items and not by mass.
 type byItems struct {
-	given   []float64 // by each person, by arm, within the limits
+	given   []float64 // by each person, by arm, within the limits of all rounds but the last
 	least   []float64 // what one may have in any case, by arm
 	limits  []float64 // 0 if two people settled at most: then any more evidence is over them
 	counted []float64

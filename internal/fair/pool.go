@@ -46,7 +46,7 @@ func limitFrom(n, least float64, masses []float64, first, step int) float64 {
 		slope := 1 - share*over
 		next := share * rest / slope
 		switch {
-		case slope < 1e-12, next >= x:
+		case slope < 1e-12, !(next < x): // also if it is not a number
 			return max(x, least)
 		case next <= least: // also if fewer people gave evidence than can have such a share
 			return least
