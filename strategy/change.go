@@ -53,8 +53,7 @@ const (
 const (
 	mostRestarted   = 4000
 	restartedAtOnce = 500
-	fewPeople       = 2  // are believed as they are: see [evidence.Trust]
-	manyPeople      = 40 // are counted of those whose evidence would go
+	fewPeople       = 2 // are believed as they are: see [evidence.Trust]
 )
 
 // withDefaults returns the test with the defaults in place of zeros. Only tests of this package set
@@ -149,7 +148,7 @@ type stratum struct{ n, reward, before float64 }
 // can't be a change by itself, because a cut needs outcomes on both sides.
 func (c changeTest) find(outcomes []recent, part func(*recent) float64) (at int, found bool) {
 	// First pass: the totals, by which the second pass knows what each item's mean lets expect.
-	var n, mass, reward, squares float64
+	var mass, reward, squares, weights float64
 	masses, items := make([]float64, len(outcomes)), make(map[string]*stratum)
 	for i := range outcomes {
 		o, kept := &outcomes[i], part(&outcomes[i])
@@ -157,7 +156,7 @@ func (c changeTest) find(outcomes []recent, part func(*recent) float64) (at int,
 			continue
 		}
 		masses[i] = o.mass * kept
-		n, mass, reward = n+kept, mass+masses[i], reward+masses[i]*o.reward
+		mass, reward, weights = mass+masses[i], reward+masses[i]*o.reward, weights+masses[i]*o.mass
 		squares += masses[i] * o.reward * o.reward
 		of := items[o.item]
 		if of == nil {
@@ -166,10 +165,13 @@ func (c changeTest) find(outcomes []recent, part func(*recent) float64) (at int,
 		}
 		of.n, of.reward = of.n+masses[i], of.reward+masses[i]*o.reward
 	}
-	if n <= 1 {
+	// Weights count relative to each other: all together they are n outcomes. This is the effective
+	// number, so that many outcomes of little weight do not multiply what the others show.
+	scale := mass / weights
+	n := mass * scale
+	if !(n > 1) {
 		return 0, false
 	}
-	scale := n / mass // weights count relative to each other: all together they are n outcomes
 	scale *= sharper(items, n, reward/mass, squares*scale, scale)
 	most := math.Log(3 * n * math.Sqrt(n) / c.alarms)
 	// Second pass: the cut moves over the outcomes. information is the sum over items of the mass
@@ -266,10 +268,10 @@ func (l *Learner) changed(all []recent, item string, arm int, now evidence.Insta
 		c.at, found = l.cfg.change.find(c.outcomes, kept)
 		if found && limited {
 			found = l.showsWithoutFew(&c, 0) &&
-				l.showsWithout(c.outcomes, kept, func(o *recent) string { return o.source })
+				l.showsWithout(&c, func(o *recent) string { return o.source })
 		}
 		if c.all {
-			found = found && l.showsWithout(c.outcomes, kept, func(o *recent) string { return o.item })
+			found = found && l.showsWithout(&c, func(o *recent) string { return o.item })
 		}
 		if found {
 			return &c
@@ -279,68 +281,72 @@ func (l *Learner) changed(all []recent, item string, arm int, now evidence.Insta
 }
 
 // showsWithoutFew reports whether a change shows without the tenth of the people, at least one, who
-// make most of it: whose outcomes from at on lie furthest from the mean on one side, and those
-// before on the other. A restart leaves out what the others stated before, so what few can make up
-// would outweigh many. The tenth is of the people of these outcomes, or of people if that is more.
+// make most of it: by what they stated before the change, after it, and in both. An outcome makes
+// what its distance from the item's mean adds to the difference of both sides, so nothing where an
+// item has outcomes on one side only. A restart leaves out what the others stated before, so what
+// few can make up would outweigh many. The tenth is of the people of these outcomes, or of people
+// if that is more.
 func (l *Learner) showsWithoutFew(c *change, people int) bool {
-	outcomes, mean := c.outcomes, c.mean(c.outcomes)
-	side := 1.
-	if c.mean(outcomes[c.at:]) < mean {
-		side = -1
-	}
-	makes := make(map[string]float64)
-	for i := range outcomes {
-		o := &outcomes[i]
-		part := c.kept(o) * o.mass * (o.reward - mean) * side
-		if i < c.at {
-			part = -part
+	halves := [...][]recent{c.outcomes[:c.at], c.outcomes[c.at:]}
+	items := make(map[string][2]evidence.Sums)
+	for side, half := range halves {
+		for i := range half {
+			of, mass := items[half[i].item], c.kept(&half[i])*half[i].mass
+			of[side] = of[side].Plus(evidence.Sums{Mass: mass, Reward: mass * half[i].reward})
+			items[half[i].item] = of
 		}
-		makes[o.source] += part
 	}
-	names := slices.SortedFunc(maps.Keys(makes), func(a, b string) int {
-		return cmp.Or(cmp.Compare(makes[b], makes[a]), strings.Compare(a, b))
+	for _, signs := range [...][2]float64{{-1, 1}, {-1, 0}, {0, 1}} {
+		makes, all := make(map[string]float64), 0.
+		for side, half := range halves {
+			for i := range half {
+				o, of := &half[i], items[half[i].item]
+				both := of[0].Plus(of[1])
+				part := signs[side] * c.kept(o) * o.mass * (o.reward - both.Mean())
+				part *= of[1-side].Mass / both.Mass
+				makes[o.source], all = makes[o.source]+part, all+part
+			}
+		}
+		// Instruments are trusted, so a change may rest on a single one of them.
+		maps.DeleteFunc(makes, func(name string, _ float64) bool {
+			return slices.Contains(l.cfg.Trust.Instruments, name)
+		})
+		names := slices.SortedFunc(maps.Keys(makes), func(a, b string) int {
+			return cmp.Or(cmp.Compare(makes[b]*all, makes[a]*all), strings.Compare(a, b))
+		})
+		few := names[:min(max(1, (max(len(names), people)+9)/10), len(names))]
+		if !l.shows(c, func(o *recent) bool { return slices.Contains(few, o.source) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// showsWithout reports whether a change shows without each person or item that a name gives. The
+// names of instruments are left out.
+func (l *Learner) showsWithout(c *change, name func(*recent) string) bool {
+	times := make(map[string]int)
+	for i := range c.outcomes {
+		times[name(&c.outcomes[i])]++
+	}
+	names := slices.SortedFunc(maps.Keys(times), func(a, b string) int {
+		return cmp.Or(times[b]-times[a], strings.Compare(a, b)) // who may decide comes first
 	})
-	// Instruments are trusted, so a change may rest on a single one of them.
-	names = slices.DeleteFunc(names, func(name string) bool {
-		return slices.Contains(l.cfg.Trust.Instruments, name)
+	return !slices.ContainsFunc(names, func(without string) bool {
+		return !slices.Contains(l.cfg.Trust.Instruments, without) &&
+			!l.shows(c, func(o *recent) bool { return name(o) == without })
 	})
-	few := names[:min(max(1, (max(len(names), people)+9)/10), len(names))]
-	_, found := l.cfg.change.without().find(outcomes, func(o *recent) float64 {
-		if slices.Contains(few, o.source) {
+}
+
+// shows reports whether a change shows without some of its outcomes.
+func (l *Learner) shows(c *change, without func(*recent) bool) bool {
+	_, found := l.cfg.change.without().find(c.outcomes, func(o *recent) float64 {
+		if without(o) {
 			return 0
 		}
 		return c.kept(o)
 	})
 	return found
-}
-
-// showsWithout reports whether a change shows without each person or item that a name gives. The
-// names of instruments are left out.
-func (l *Learner) showsWithout(
-	outcomes []recent, kept func(*recent) float64, name func(*recent) string,
-) bool {
-	times := make(map[string]int)
-	for i := range outcomes {
-		times[name(&outcomes[i])]++
-	}
-	names := slices.SortedFunc(maps.Keys(times), func(a, b string) int {
-		return cmp.Or(times[b]-times[a], strings.Compare(a, b)) // who may decide comes first
-	})
-	for _, without := range names {
-		if slices.Contains(l.cfg.Trust.Instruments, without) {
-			continue
-		}
-		_, found := l.cfg.change.without().find(outcomes, func(o *recent) float64 {
-			if name(o) == without {
-				return 0
-			}
-			return kept(o)
-		})
-		if !found {
-			return false
-		}
-	}
-	return true
 }
 
 // keptOf returns the part of each outcome that counts within the limits on people, and whether
@@ -389,8 +395,9 @@ func (l *Learner) restartIfChanged(
 // toRestart returns the cells that a change restarts, or none if the store has fewer than half of
 // the outcomes of the arm that this process counted: they were reset or restarted elsewhere. The
 // same holds if the change rests on few of the people whose evidence would go: the process may have
-// counted outcomes of these few alone. A change of more than mostRestarted cells restarts none,
-// because the commits would take longer than the caller of an outcome can wait.
+// counted outcomes of these few alone. These people are counted up to as many as a window can have.
+// A change of more than mostRestarted cells restarts none, because the commits would take longer
+// than the caller of an outcome can wait.
 func (l *Learner) toRestart(ctx context.Context, s *segment, c *change) ([]evidence.Cell, error) {
 	var cells []evidence.Cell
 	outcomes, people := uint64(0), make(map[string]bool)
@@ -399,7 +406,7 @@ func (l *Learner) toRestart(ctx context.Context, s *segment, c *change) ([]evide
 			cells = append(cells, parts[0].Cell)
 			for i := range parts {
 				who := parts[i].Source
-				if len(people) < manyPeople && !slices.Contains(l.cfg.Trust.Instruments, who) {
+				if len(people) < changeWindow && !slices.Contains(l.cfg.Trust.Instruments, who) {
 					people[who] = true
 				}
 			}

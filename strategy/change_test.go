@@ -586,21 +586,62 @@ func TestOldReportsOfTwoMakeUpNoChange(t *testing.T) {
 	c.Advance(24 * time.Hour)
 	st := newStore(t, c.Now)
 	l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a", "b")})
-	report := func(people, times int, values []float64, ago time.Duration) {
-		var all []strategy.Outcome
-		for n := range people * times {
-			choice, err := l.Record(ctx, strategy.Query{Item: "i"}, "a", 0)
-			require.NoError(t, err)
-			choice.At = c.Now().Add(-ago)
-			all = append(all, strategy.Outcome{Choice: choice, Value: values[n%len(values)],
-				Confidence: 1, At: choice.At, Source: fmt.Sprint(people, "'s ", n%people)})
-		}
-		_, err := l.ObserveAll(ctx, all, "", "")
-		require.NoError(t, err)
-	}
-	report(40, 3, []float64{1, -1, -1, -1, -1}, 0)
+	reportOf(t, l, "i", 40, 3, c.Now(), 1, -1, -1, -1, -1)
 	for range 4 {
-		report(2, 50, []float64{1}, 12*time.Hour)
+		reportOf(t, l, "i", 2, 50, c.Now().Add(-12*time.Hour), 1)
 		assert.Zero(t, restarts(t, st))
 	}
+}
+
+// Five people make up no change of what sixty others reported in another process, however many
+// outcomes they report. Nine do, because that is more than a tenth of all.
+func TestFewOfManyMakeUpNoChangeInAProcess(t *testing.T) {
+	for liars, want := range map[int]int{5: 0, 9: 1} {
+		c := &clock{}
+		st := newStore(t, c.Now)
+		cfg := strategy.Config{Store: st, Now: c.Now, Arms: plain("a", "b")}
+		reportOf(t, newLearner(t, cfg), "i", 60, 1, c.Now(), 1)
+		l := newLearner(t, cfg)
+		for _, value := range []float64{1, -1} {
+			c.Advance(time.Minute)
+			reportOf(t, l, "i", liars, 20, c.Now(), value)
+		}
+		assert.Equal(t, want, restarts(t, st), "%d liars", liars)
+	}
+}
+
+// Four of forty-four people make up no change for all by an item that is theirs alone, while older
+// reports of theirs about another item hide who makes it.
+func TestReportsOfTwoKindsMakeUpNoChange(t *testing.T) {
+	c := &clock{}
+	c.Advance(1000 * time.Hour)
+	st := newStore(t, c.Now)
+	l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a", "b")})
+	reportOf(t, l, "i", 40, 6, c.Now(), 1, -1, -1, -1, -1)
+	reportOf(t, l, "own", 4, 8, c.Now(), 0)
+	reportOf(t, l, "i", 4, 50, c.Now().Add(-500*time.Hour), 1)
+	for range 4 {
+		c.Advance(time.Minute)
+		reportOf(t, l, "own", 4, 50, c.Now(), 1)
+	}
+	for _, e := range audited(t, st) {
+		assert.Equal(t, "own", e.Subject, "a change of that item is theirs to make")
+	}
+}
+
+// reportOf reports outcomes of an arm at once, with the values in turn, by as many people.
+func reportOf(
+	t *testing.T, l *strategy.Learner, item string, people, times int, at time.Time,
+	values ...float64,
+) {
+	var all []strategy.Outcome
+	for n := range people * times {
+		choice, err := l.Record(ctx, strategy.Query{Item: item}, "a", 0)
+		require.NoError(t, err)
+		choice.At = at
+		all = append(all, strategy.Outcome{Choice: choice, Value: values[n%len(values)],
+			Confidence: 1, At: at, Source: fmt.Sprint(people, "'s ", n%people)})
+	}
+	_, err := l.ObserveAll(ctx, all, "", "")
+	require.NoError(t, err)
 }

@@ -22,18 +22,19 @@ import (
 func mostLikelyCut(
 	all []recent, part func(*recent) float64, alarms float64,
 ) (at int, most float64) {
-	var n, mass, reward, squares float64
+	var mass, reward, squares, weights float64
 	weight := func(o *recent) float64 { return o.mass * part(o) }
 	items := make(map[string][]*recent)
 	for i := range all {
 		o := &all[i]
 		if part(o) > 0 {
-			n, mass, reward = n+part(o), mass+weight(o), reward+weight(o)*o.reward
+			mass, reward, weights = mass+weight(o), reward+weight(o)*o.reward, weights+weight(o)*o.mass
 			squares += weight(o) * o.reward * o.reward
 			items[o.item] = append(items[o.item], o)
 		}
 	}
-	if n <= 1 {
+	n := mass * mass / weights
+	if !(n > 1) {
 		return 0, 0
 	}
 	mean := make(map[string]float64)
@@ -129,6 +130,20 @@ func TestAChangeIsAtTheMostLikelyCut(t *testing.T) {
 	}
 	assert.Greater(t, changes, 20)
 	assert.Less(t, changes, 250)
+}
+
+// Four of ten and then six of ten are no change, however many outcomes of little weight there are
+// between them.
+func TestOutcomesOfLittleWeightMakeNoChange(t *testing.T) {
+	var all []recent
+	for _, reward := range []float64{1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 0, 1, 1, 0, 1, 0, 1, 1} {
+		all = append(all, recent{mass: 1, reward: reward})
+		for range 40 {
+			all = append(all, recent{mass: 0.001, reward: 0.5})
+		}
+	}
+	_, found := changeTest{alarms: 1}.find(all, func(*recent) float64 { return 1 })
+	assert.False(t, found)
 }
 
 // The divergence of two rates is the expected logarithm of the ratio of their probabilities.
