@@ -132,7 +132,7 @@ func TestAChangeIsAtTheMostLikelyCut(t *testing.T) {
 	assert.Less(t, changes, 250)
 }
 
-// Four of ten and then six of ten are no change, however many outcomes of little weight there are
+// Three of ten and then seven of ten are no change, however many of little weight there are
 // between them.
 func TestOutcomesOfLittleWeightMakeNoChange(t *testing.T) {
 	var all []recent
