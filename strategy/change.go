@@ -303,7 +303,7 @@ func (l *Learner) showsWithoutFew(c *change, people int) bool {
 				o, of := &half[i], items[half[i].item]
 				both := of[0].Plus(of[1])
 				part := signs[side] * c.kept(o) * o.mass * (o.reward - both.Mean())
-				part *= of[1-side].Mass / both.Mass
+				part *= of[1-side].Mass / max(both.Mass, leastShape) // an outcome may weigh 0
 				makes[o.source], all = makes[o.source]+part, all+part
 			}
 		}
