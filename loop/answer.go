@@ -217,7 +217,8 @@ func (a *Agent) reported(ctx context.Context, p *Plan, r *Reply) (blamed bool) {
 	if r.Latency > 0 && errors.Is(r.Err, context.DeadlineExceeded) {
 		got.ended = context.DeadlineExceeded // the framework's, which may have been short
 	}
-	a.tried(ctx, a.nameOf(&p.Arm), &got)
+	a.models.note(a.nameOf(&p.Arm), &got, a.cfg.Testing.Now())
+	a.reportUnrecognised(ctx, a.nameOf(&p.Arm), &got)
 	a.reportOutages(ctx)
 	return got.whose() == someArm
 }

@@ -403,10 +403,8 @@ func (a *Agent) takeHealth(tx *store.Tx) error {
 	return nil
 }
 
-// tried counts what became of asking a model, and reports an error that heed does not recognise to
-// the observer.
-func (a *Agent) tried(ctx context.Context, name string, got *attempt) {
-	a.models.note(name, got, a.cfg.Testing.Now())
+// reportUnrecognised notifies the observer of an error of a model that heed does not recognise.
+func (a *Agent) reportUnrecognised(ctx context.Context, name string, got *attempt) {
 	if got.unrecognised() {
 		a.watch.Failed(ctx, name, fmt.Errorf("heed does not recognise this error, so it does "+
 			"not count: wrap it with an llm.Failure, or look for a fault in the host's code: %w",

@@ -196,10 +196,12 @@ func (t *tries) end(ctx context.Context, got *attempt) {
 		//nolint:forbidigo // of a deadline, too
 		got.patient = t.agent.patient(time.Since(t.began) - held)
 		t.blamed = t.blamed || t.first && got.whose() == someArm
+		// It is counted before close, which may wait for the lock, reports outages.
+		t.agent.models.note(name, got, t.agent.cfg.Testing.Now())
 	}
 	t.mu.Unlock()
 	if open {
-		t.agent.tried(ctx, name, got)
+		t.agent.reportUnrecognised(ctx, name, got)
 	}
 }
 
