@@ -282,7 +282,7 @@ func (l *Learner) changed(all []recent, item string, arm int, now evidence.Insta
 
 // showsWithoutFew reports whether a change shows without the tenth of the people, at least one, who
 // make most of it: by what they stated before the change, after it, and in both. An outcome makes
-// what its distance from the item's mean adds to the difference of both sides, so nothing where an
+// what its distance from the item's mean adds to the difference of both sides, so 0 where an
 // item has outcomes on one side only. A restart leaves out what the others stated before, so what
 // few can make up would outweigh many. The tenth is of the people of these outcomes, or of people
 // if that is more.
