@@ -1,5 +1,7 @@
 //go:build !race
 
+// The race detector makes these tests several times slower. They try one call after another.
+
 package loop_test
 
 import (

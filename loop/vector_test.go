@@ -72,7 +72,7 @@ func TestAVectorMustBeFinite(t *testing.T) {
 }
 
 // Short questions want one arm, and code another. With a field of the configuration the agent finds
-// that out, without being told of the two kinds. Without it, it can't.
+// that out, although it does not know the two kinds. Without the field, it can't.
 func TestAnArmIsChosenByTheText(t *testing.T) {
 	right := func(byText bool) (right int) {
 		w := newWorld(t, loop.Config{Arms: twoArms,

@@ -1,5 +1,7 @@
 //go:build !race
 
+// The race detector makes these tests several times slower. Nothing in them is concurrent.
+
 package web_test
 
 import (

@@ -28,14 +28,14 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{34_000, 37_959}},
+	{"library: code lines", budget{34_000, 37_940}},
 	{"library: code for 100 lines of comments", budget{400, 400}},
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
 	{"sqlstore: code lines", budget{5_370, 5_283}},
 	{"suites: lines", budget{5_500, 7_077}},
-	{"command, pages, API, MCP: lines", budget{9_400, 10_339}},
-	{"adapters, streams: lines", budget{5_000, 5_540}},
+	{"command, pages, API, MCP: lines", budget{9_400, 10_335}},
+	{"adapters, streams: lines", budget{5_000, 5_538}},
 	{"lab: lines", budget{9_000, 8_996}},
 	{"all: lines", budget{80_000, 93_000}},
 	{"library: exported names", budget{600, 727}},

@@ -66,8 +66,8 @@ func dot(a, b []float32) float32 {
 	return s0 + s1 + s2 + s3
 }
 
-// nearest returns the cell that is nearest to a unit vector, the first of equals, and how near it
-// is: -2 without cells.
+// nearest returns the cell that is nearest to a unit vector, the first of equals, and its cosine,
+// which is -2 if there are no cells.
 func nearest(vector []float32, cells []cell) (at int, cosine float32) {
 	cosine = -2
 	for i := range cells {

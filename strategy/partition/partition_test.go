@@ -106,7 +106,7 @@ func (m *meeting) Commit(ctx context.Context, b ...store.Batch) ([]store.Receipt
 	return m.Store.Commit(ctx, b...)
 }
 
-// A thousand vectors are kept for a sweep, and after a sweep that failed those of before it first.
+// A thousand vectors wait for a sweep. After one that failed, its vectors are the first of them.
 func TestAThousandVectorsAreKept(t *testing.T) {
 	for _, one := range []struct{ before, during int }{{1002, 0}, {600, 600}, {1000, 10}} {
 		st := &meeting{Store: newStore(t)}

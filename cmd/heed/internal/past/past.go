@@ -200,8 +200,8 @@ func (r *reading) text(field, role string) string {
 	return strings.ToValidUTF8(s, "\ufffd")
 }
 
-// The limits of package loop and package feedback.
-var maxName = map[string]int{"id": 900, "task": 512} // bytes; of others [evidence.MaxText]
+// The limits of package loop and package feedback. Names without one here have evidence.MaxText.
+var maxName = map[string]int{"id": 900, "task": 512} // bytes
 
 const (
 	maxAnswer     = 512 << 10

@@ -1,5 +1,7 @@
 //go:build !race
 
+// The race detector makes these tests several times slower. Nothing in them is concurrent.
+
 package feedback_test
 
 import (
@@ -214,9 +216,9 @@ func TestSweepProposesRetirementsOfTheWorst(t *testing.T) {
 }
 
 // TestWordsNeverExpedite reads the pairs in testdata/pairs.tsv and in any other such file there: a
-// language, "same", "opposite" or "other", and two texts. Two reviewers say them, with nothing but
-// words to compare. No pair is proposed at once unless it is the same text, and what it has in
-// common with the other is told to the approvers.
+// language, "same", "opposite" or "other", and two texts. Two reviewers state them, and heed has
+// words alone to compare. No pair is proposed at once unless it is the same text, and the approvers
+// see what one has in common with the other.
 func TestWordsNeverExpedite(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.tsv")
 	require.NoError(t, err)
