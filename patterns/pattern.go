@@ -100,6 +100,12 @@ func (c Observations) minus(earlier Observations) Observations {
 		c.Failures - min(c.Failures, earlier.Failures)}
 }
 
+// atMost returns the lesser of both counts. Earlier counts shrink like the present ones, because
+// with more people one of them counts for less.
+func (c Observations) atMost(o Observations) Observations {
+	return Observations{min(c.Successes, o.Successes), min(c.Failures, o.Failures)}
+}
+
 // A By is who wants a change, and why. Neither may be empty. The store's audit keeps both.
 type By struct {
 	// Actor is a person's id. A store finds and forgets the person by it.

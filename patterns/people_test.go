@@ -130,6 +130,23 @@ func climb(t *testing.T, truth, lie string, rated func([]rater) earned) {
 	assert.Greater(t, moved(rated(all)), f, "a control: nobody is named")
 }
 
+// What one person said often before others spoke is no reason to warn, or not to warn, for long.
+func TestWhoSpokeFirst(t *testing.T) {
+	for _, test := range []struct {
+		first, then, others, state string
+	}{
+		{Helpful, Harmful, Helpful, Proven},
+		{Harmful, Helpful, Harmful, Inverted},
+	} {
+		all := []rater{{who: "mallory", class: test.first, times: 30},
+			{who: "mallory", class: test.then, times: 80}}
+		for i := range 20 {
+			all = append(all, rater{who: fmt.Sprint("person ", i), class: test.others, times: 1})
+		}
+		assert.Equal(t, test.state, ratedWay(t, Config{}, all).State, test.others)
+	}
+}
+
 // A way and a criterion keep as many people apart as a cell may have, and later ones by places.
 func TestMostPeople(t *testing.T) {
 	for _, of := range []Rating{{Pattern: "w"}, {Criterion: "c"}} {

@@ -144,10 +144,7 @@ func (r *Recorder) isRecent(s *Standing, now time.Time) Condition {
 // inverted one is rehabilitated.
 func inversionConditions(all []Condition, p *Pattern, s *Standing) []Condition {
 	counts := s.Counts.minus(p.Base)
-	ratio := 0.
-	if n := counts.total(); n > 0 {
-		ratio = float64(counts.Failures) / float64(n)
-	}
+	ratio := float64(counts.Failures) / float64(max(counts.total(), 1))
 	all = append(all,
 		newCondition(inverted, "observations", float64(counts.total()), "at least", minInverting),
 		newCondition(inverted, "a failure rate", ratio, "at least", failureRate))

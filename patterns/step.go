@@ -175,8 +175,8 @@ func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause 
 	if p.Anti {
 		return ""
 	}
-	from := p.State
-	counts := countsOf(t)
+	from, counts := p.State, countsOf(t)
+	p.Base, p.Inverted = counts.atMost(p.Base), counts.atMost(p.Inverted)
 	if counts.minus(p.Base).Failures == 0 {
 		p.Twin = "" // there is no failure to warn of
 	}
