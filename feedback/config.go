@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -159,8 +158,6 @@ func canonicalID(id string) (string, error) {
 		return "", errors.New("must not be empty")
 	case len(id) > evidence.MaxText:
 		return "", fmt.Errorf("is %d bytes long, may be %d", len(id), evidence.MaxText)
-	case strings.TrimSpace(id) != id:
-		return "", errors.New("must not begin or end with a blank")
 	}
 	return text.CanonicalName(id)
 }

@@ -34,9 +34,9 @@ type Feedback struct {
 	Decision Decision `json:"decision"`
 	// Reviewer is a person. The ids of people are compared in one form, which folds their case and
 	// spellings that are the same to Unicode. Printable ASCII, and letters of the scripts in everyday
-	// use, are accepted. An id is refused if it is empty, is padded with blanks, mixes scripts in a
-	// word, looks like another one in ASCII, or has any other character. Look-alikes of one script
-	// are two people.
+	// use, are accepted. An id is refused if it is empty, is padded with blanks or has two in a
+	// row, mixes scripts in a word, looks like another one in ASCII, or has any other character.
+	// Look-alikes of one script are two people.
 	Reviewer string `json:"reviewer_id"`
 	// At is when it was decided, from 1970 on and not more than [evidence.MaxSkew] ahead of the
 	// clock. Microseconds are kept.

@@ -257,7 +257,7 @@ func TestANoticeQuotesNobody(t *testing.T) {
 	require.NoError(t, w.consume(&queue{messages: messages}, d, nil))
 	require.Len(t, d.reasons, 2)
 	assert.Equal(t, "feedback: record: Reviewer: can't be the name of a person: "+
-		"must not begin or end with a blank", d.reasons[0])
+		"must not begin or end with a blank, or have two in a row", d.reasons[0])
 	assert.Equal(t, []heed.DeadLettered{
 		{Component: "feedback", ID: "x", Reason: "Reviewer: can't be the name of a person"},
 		{Component: "feedback", ID: "x", Reason: "another decision has this id"},

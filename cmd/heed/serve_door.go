@@ -100,8 +100,6 @@ func checkName(where, name string) error {
 	switch {
 	case name == "":
 		return &usageError{where + " must name a person"}
-	case err == nil && strings.TrimSpace(name) != name:
-		err = errors.New("must not begin or end with a blank")
 	case err == nil:
 		_, err = naming.CanonicalName(name)
 	}

@@ -80,8 +80,11 @@ var swappable = []rune{
 // glance. The steps are in this order because each needs the one before: case, order of marks,
 // whole letters, the last sigma.
 func CanonicalName(name string) (string, error) {
-	if !utf8.ValidString(name) {
+	switch {
+	case !utf8.ValidString(name):
 		return "", errors.New("must be valid UTF-8")
+	case strings.Join(strings.Fields(name), " ") != name: // a page shows two blanks as one
+		return "", errors.New("must not begin or end with a blank, or have two in a row")
 	}
 	name, err := fold(name)
 	if err != nil {
@@ -156,9 +159,7 @@ func check(letters []rune) error {
 			return fmt.Errorf("mixes %s and %s in a word", now, name)
 		}
 		now = name
-		if r > '~' {
-			foreign, posing = true, posing && Latin(r) != 0
-		}
+		foreign, posing = foreign || r > '~', posing && (r <= '~' || Latin(r) != 0)
 	}
 	if foreign && posing {
 		return errors.New("looks like a name in ASCII")

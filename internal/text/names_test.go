@@ -46,6 +46,7 @@ func TestSpellings(t *testing.T) {
 func TestWhatIsNoName(t *testing.T) {
 	for why, name := range map[string]string{
 		"control": "a\nb", "NUL": "a\x00", "not UTF-8": "\xff", "a blank of another kind": "a\u00a0b",
+		"a blank in front": " ann", "a blank behind": "ann ", "two blanks": "ann  lee",
 		"zero width": "a\u200bnn",
 		"a joiner":   "क\u200dक", "right to left": "ann\u202e", "a tag": "ann\U000e0041",
 		"a variation": "ann\ufe00", "a filler": "ann\u3164",
