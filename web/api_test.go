@@ -157,6 +157,34 @@ func (w *world) must(status int, a reception) reception {
 	return a
 }
 
+// A choice is observed where it was made, and not by another tenant or without a tenant.
+func TestAChoiceBelongsToATenant(t *testing.T) {
+	w := newWorld(t)
+	var handlers [3]*Handler
+	var choices [3]string
+	for i, name := range []string{"", "acme", "umbrella"} {
+		agent, err := w.agent.Tenant(t.Context(), name)
+		require.NoError(t, err)
+		handlers[i], err = New(Config{Agent: agent, Identify: func(*http.Request) (string, error) {
+			return "shop", nil
+		}})
+		require.NoError(t, err)
+		w.handler = handlers[i]
+		choices[i] = w.must(200, w.post("/v1/select", `{}`)).text(t, "choice")
+	}
+	for i, choice := range choices {
+		for at, h := range handlers {
+			w.handler = h
+			status := 200
+			if i != at {
+				status = 422
+			}
+			w.must(status, w.post("/v1/observe",
+				fmt.Sprintf(`{"choice":%q,"value":1,"confidence":1}`, choice)))
+		}
+	}
+}
+
 // A program in another language chooses an arm, says how it turned out, and finds that in the
 // segment.
 func TestSelectAndObserve(t *testing.T) {
@@ -386,8 +414,8 @@ func TestBadRequests(t *testing.T) {
 		{"/v1/select", `{"arms":["none"]}`, view.BadField, "arms"},
 		{"/v1/select", `{"arms":[1]}`, view.BadField, "arms[0]"},
 		{"/v1/observe", `{"choice":"x","value":1,"confidence":1}`, view.BadField, "choice"},
-		{"/v1/observe", `{"choice":"bnVsbA","value":1,"confidence":1}`, view.BadField, "choice"},
-		{"/v1/observe", `{"choice":"e30","value":1,"confidence":1}`, view.BadField, "choice"},
+		{"/v1/observe", `{"choice":"bnVsbAo","value":1,"confidence":1}`, view.BadField, "choice"},
+		{"/v1/observe", `{"choice":"e30K","value":1,"confidence":1}`, view.BadField, "choice"},
 		{"/v1/observe", `{"value":1,"confidence":1}`, view.BadField, "choice"},
 		{"/v1/answered", `{"id":"e9","text":"t"}`, view.Unknown, ""},
 		{"/v1/answered", `{"id":"e9"}`, view.BadField, "text"},

@@ -330,8 +330,7 @@ func (c *Caller) propose(ctx context.Context, in *Draft) (out Proposed, _ error)
 	p, err := c.View.Feedback.Rules().Propose(ctx, feedback.Submission{
 		Draft: feedback.Draft{Type: in.Type, Text: in.Text, Agents: []string{c.View.Name}},
 		Actor: c.Person, Reason: in.Reason})
-	out = Proposed{Proposal: p.ID, Conflicts: arrayOf(p.Conflicts)}
-	out.Status = strings.ToLower(string(p.Status))
+	out = Proposed{p.ID, strings.ToLower(string(p.Status)), "", arrayOf(p.Conflicts)}
 	if p.Quorum != nil {
 		out.Missing = p.Quorum.String()
 	}
@@ -357,9 +356,9 @@ func (by *Caller) choose(ctx context.Context, in *selection) (none Selected, _ e
 		return none, err
 	}
 	text, err := json.Marshal(c)
-	return Selected{
-		base64.RawURLEncoding.EncodeToString(text), string(c.Arm), maps.Collect(c.Parameters()), c.At,
-	}, err
+	_, tenant := by.View.root()
+	return Selected{base64.RawURLEncoding.EncodeToString(append(text, "\n"+tenant...)), string(c.Arm),
+		maps.Collect(c.Parameters()), c.At}, err
 }
 
 // An Observation reports how a choice turned out.
@@ -375,8 +374,10 @@ type Observed struct {
 
 func (c *Caller) observe(ctx context.Context, in *Observation) (none Observed, _ error) {
 	o := in.Outcome
+	_, tenant := c.View.root()
 	text, err := base64.RawURLEncoding.DecodeString(in.Choice)
-	if err != nil || json.Unmarshal(text, &o.Choice) != nil {
+	made, own := strings.CutSuffix(string(text), "\n"+tenant) // not another tenant's
+	if err != nil || !own || json.Unmarshal([]byte(made), &o.Choice) != nil {
 		return none, badField("choice", "must be what /v1/select has given")
 	}
 	did, err := c.View.Strategy.Observe(ctx, o)

@@ -26,7 +26,7 @@ func FuzzRequest(f *testing.F) {
 	for _, valid := range []any{
 		choice, map[string]any{"session": "s", "item": "i", "arms": []strategy.ArmID{"a"}},
 		map[string]any{
-			"choice": base64.RawURLEncoding.EncodeToString([]byte("{}")), "value": 0.5, "confidence": 1,
+			"choice": base64.RawURLEncoding.EncodeToString([]byte("{}\n")), "value": 0.5, "confidence": 1,
 			"latency_ms": 1.5, "at": choice.At,
 		},
 	} {
@@ -48,7 +48,7 @@ func FuzzRequest(f *testing.F) {
 			}
 		}
 		given := Observation{
-			Choice:  base64.RawURLEncoding.EncodeToString(body),
+			Choice:  base64.RawURLEncoding.EncodeToString(append(body, '\n')),
 			Outcome: strategy.Outcome{Value: 1, Confidence: 1},
 		}
 		_, err := caller.observe(t.Context(), &given)
