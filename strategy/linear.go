@@ -339,9 +339,10 @@ func (m *linear) scale() float64 {
 
 // compare works out the odds of the level against the tables, by their predictions (Bayesian model
 // averaging), where each outcome counts as one. A person could report what makes the level look
-// right, so what each of N people adds to its lead is limited like evidence: to the x that solves x
-// = 2/N · Σ min(lead, x), or to the third of the leads, or to leastLead, whichever is most. One or
-// two people are believed as they are.
+// right or wrong, so what each of N people adds to its lead is limited like evidence: to the x that
+// solves x = 2/N · Σ min(lead, x), or to the third of the leads, or to leastLead, whichever is
+// most. What a person takes from the lead is limited alike. One or two people are believed as they
+// are.
 //
 // A lead of 500 nats is beyond doubt, and its exponential is still finite.
 func (m *linear) compare() {
@@ -353,30 +354,32 @@ func (m *linear) compare() {
 // scale of the weights, so that each outcome counts as one. Instruments are trusted and count in
 // full.
 func (m *linear) total(leads map[string]float64) (all float64) {
-	scale, most := m.scale(), math.Inf(1)
-	var people []float64
+	scale, most, least := m.scale(), math.Inf(1), math.Inf(1)
+	var people, losses []float64
 	for source, lead := range leads {
 		if lead /= scale; slices.Contains(m.instruments, source) {
 			all += lead
 		} else {
-			people = append(people, lead)
+			people, losses = append(people, lead), append(losses, -lead)
 		}
 	}
 	slices.Sort(people) // also so that the sum does not depend on the order of the map
+	slices.Sort(losses)
 	if len(people) > 2 {
-		most = mostLead(people)
+		most, least = mostLead(people), mostLead(losses)
 	}
 	for _, lead := range people {
-		all += min(lead, most)
+		all += max(min(lead, most), -least)
 	}
 	return all
 }
 
-// leastLead is what each person may add to the lead in any case, in nats.
+// leastLead is what each person may add to the lead, or take, in any case, in nats.
 const leastLead = 0.25
 
-// mostLead returns what each of many people may add to the lead, of their leads in order. From
-// above, Newton's method comes down to x, because the difference of both sides is concave.
+// mostLead returns what each of many people may add to the lead, of their leads in order, or take
+// from it, of their losses. From above, Newton's method comes down to x, because the difference of
+// both sides is concave.
 func mostLead(leads []float64) float64 {
 	n := float64(len(leads))
 	least := max(leads[len(leads)-3], leastLead)

@@ -310,8 +310,8 @@ func TestTheLeastDeviationOfALinearLevel(t *testing.T) {
 	assert.Equal(t, 1e-6, deviation)
 }
 
-// Instruments add all of their lead. Of more than two people, each adds twice a fair share at most,
-// and all they lose. A lead of 500 nats is beyond doubt.
+// Instruments add all of their lead. Of more than two people, each adds or takes twice a fair share
+// at most. A lead of 500 nats is beyond doubt.
 func TestTheLeadOfALinearLevel(t *testing.T) {
 	for name, test := range map[string]struct {
 		leads map[string]float64
@@ -323,8 +323,9 @@ func TestTheLeadOfALinearLevel(t *testing.T) {
 		"three people":             {map[string]float64{"ann": 100, "bob": 1, "eve": 1}, 4 + 1 + 1},
 		"people and instruments": {
 			map[string]float64{"ann": 0.3, "bob": -5, "eve": 0.1, "ci": 7, "suite": 8},
-			0.25 - 5 + 0.1 + 7 + 8,
+			0.25 - 0.25 + 0.1 + 7 + 8,
 		},
+		"three people who lose": {map[string]float64{"ann": -5, "bob": -4, "eve": -6}, -15},
 	} {
 		m := newLinear(1, []evidence.Beta{{Alpha: 1, Beta: 1}}, time.Time{}, 0)
 		m.instruments = []string{"ci", "suite"}
