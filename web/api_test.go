@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -307,9 +308,15 @@ func TestPages(t *testing.T) {
 	for i := range 7 {
 		lessons.Heuristics = append(lessons.Heuristics,
 			learning.Heuristic{ID: fmt.Sprint("h", i), Domain: "d", Condition: "c", Action: "a"})
-		c := w.must(200, w.post("/v1/select", fmt.Sprintf(`{"category":"c%d"}`, i))).text(t, "choice")
-		w.must(200, w.post("/v1/observe", fmt.Sprintf(`{"choice":%q,"value":1,"confidence":1}`, c)))
+		for range 1 + i/6 {
+			c := w.must(200, w.post("/v1/select", fmt.Sprintf(`{"category":"c%d"}`, i))).text(t, "choice")
+			w.must(200, w.post("/v1/observe", fmt.Sprintf(`{"choice":%q,"value":1,"confidence":1}`, c)))
+		}
 	}
+	first := w.must(200, w.get("/")).body
+	assert.Equal(t, []string{"category=c6", "category=c0", "category=c1"},
+		regexp.MustCompile(`category=c\d`).FindAllString(first, -1), "most outcomes first")
+	assert.Contains(t, first, "All 7 segments")
 	_, err := w.agent.Teach(t.Context(), lessons)
 	require.NoError(t, err)
 	ids := func(path, name string, between func(last string)) (all []string) {
@@ -554,7 +561,23 @@ func TestStream(t *testing.T) {
 	assert.Contains(t, events[len(events)-1][1], view.ModelFailed)
 	assert.Equal(t, view.BadField, w.post("/v1/answer", `{}`, "Accept", "text/event-stream").sort(),
 		"nothing has begun")
+
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/answer",
+		strings.NewReader(`{"id":"e1","text":"t"}`))
+	r.Header = http.Header{"X-Person": {"shop"}, "Content-Type": {"application/json"},
+		"Accept": {"text/event-stream"}}
+	slow := &slowReader{ResponseRecorder: httptest.NewRecorder()}
+	w.handler.ServeHTTP(slow, r)
+	assert.WithinDuration(t, time.Now().Add(time.Minute), slow.until, 10*time.Second)
 }
+
+// A slowReader notes until when a client that does not read is waited for.
+type slowReader struct {
+	*httptest.ResponseRecorder
+	until time.Time
+}
+
+func (w *slowReader) SetWriteDeadline(until time.Time) error { w.until = until; return nil }
 
 func eventsOf(body string) (events [][2]string) {
 	var event string

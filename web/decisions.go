@@ -125,7 +125,7 @@ func decided(r *http.Request, known []string) (d sent, err error) {
 // again shows the page once more, with why the action was refused, and what the person had typed.
 func (h *Handler) again(w http.ResponseWriter, r *http.Request, a action, d sent, refused error) {
 	status, text := statusOf(refused)
-	if status >= http.StatusInternalServerError || status == http.StatusNotFound {
+	if status >= http.StatusInternalServerError {
 		h.fail(w, r, a.path, refused)
 		return
 	}

@@ -80,6 +80,16 @@ func TestShort(t *testing.T) {
 	}
 }
 
+// The names of arms that lead are cut at 80 characters.
+func TestNews(t *testing.T) {
+	name := strings.Repeat("a", 80)
+	c := view.Changed{}
+	c.Action, c.Details = "loop.leads", map[string]string{"arm": name, "before": name}
+	assert.Equal(t, "found that "+name+" leads instead of "+name, news(c))
+	c.Details = map[string]string{"arm": name + "b", "before": name + "b"}
+	assert.Equal(t, "found that "+name+"… leads instead of "+name+"…", news(c))
+}
+
 // An interval that is a point can be seen, and its mark is on the scale.
 func TestNewBar(t *testing.T) {
 	for x, want := range map[float64]bar{

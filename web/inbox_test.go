@@ -126,6 +126,7 @@ func TestNotices(t *testing.T) {
 	p := hs.proposed()
 	w, page := hs.post("kim", "/proposal/reject", "id", p.ID, "hash", p.Hash(), "reason", "No")
 	assert.Contains(t, page, "Rejected.")
+	assert.NotContains(t, page, "It would have applied to", "it is closed")
 	cookie, _, _ := strings.Cut(w.Header().Get("Set-Cookie"), ";")
 	for _, one := range []ask{
 		{path: w.Header().Get("Location"), person: "kim"},
@@ -155,6 +156,10 @@ func TestApproval(t *testing.T) {
 	page := hs.get("kim", "/proposal", "id", p.ID)
 	assert.Contains(t, page, p.Hash())
 	assert.Contains(t, plain(page), "ann, approved with changes")
+	assert.Contains(t, page, "It would have applied to")
+	facts, _, _ := strings.Cut(page, "</dl>")
+	assert.Regexp(t, `<dl class="facts">\s*<dt>State</dt><dd>pending</dd>\s*<dt>agents</dt>`+
+		`<dd class="text" dir="auto">writer</dd>\s*<dt>Evidence</dt>`, facts, "defaults are left out")
 
 	w, _ := hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "  ")
 	assert.Equal(t, http.StatusUnprocessableEntity, w.Code)
@@ -174,6 +179,7 @@ func TestApproval(t *testing.T) {
 	_, page = hs.post("zoe", "/rule/pin", "id", rule.ID, "hash", rule.Hash(), "reason",
 		"It matters most")
 	assert.Contains(t, plain(page), "Change pin the rule")
+	assert.NotContains(t, page, "It would have applied to", "it has no words of it")
 	_, page = hs.post("zoe", "/rule/retire", "id", rule.ID, "hash", rule.Hash(), "reason",
 		"It was about the old site")
 	assert.Contains(t, page, "Retired. It is in no prompt")

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 	"time"
@@ -146,8 +147,10 @@ func (c *Config) validate() error {
 	found.Check(c.Store != nil, "Store", nil, "must be set where there is no Agent")
 	found.Check(c.Identify != nil, "Identify", nil, "must be set")
 	clean := c.Prefix == "" || c.Prefix != "/" && path.IsAbs(c.Prefix) &&
-		path.Clean(c.Prefix) == c.Prefix
-	found.Check(clean && !strings.ContainsAny(c.Prefix, "%?#;\"<>\\{}"), "Prefix", c.Prefix, `must be empty, or a path as "/heed" without a slash at its end`)
+		path.Clean(c.Prefix) == c.Prefix && !strings.Contains(c.Prefix, ";") &&
+		(&url.URL{Path: c.Prefix}).EscapedPath() == c.Prefix // requests are compared in their raw form
+	found.Check(clean, "Prefix", c.Prefix,
+		`must be empty, or a path as "/heed" without a slash at its end`)
 	found.Check(c.AnswerTimeout > 0, "AnswerTimeout", c.AnswerTimeout, "must not be negative")
 	found.Check(c.Rate > 0 && c.Rate <= 1e9, "Rate", c.Rate, "must be above 0 and at most 1e9")
 	return found.Err()
@@ -156,9 +159,8 @@ func (c *Config) validate() error {
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
-	rest, ok := strings.CutPrefix(r.URL.Path, h.cfg.Prefix)
-	raw, rawOK := strings.CutPrefix(r.URL.EscapedPath(), h.cfg.Prefix)
-	if !ok || !rawOK || !clean(raw) {
+	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), h.cfg.Prefix)
+	if !ok || !clean(rest) {
 		h.turnAway(w, r, noCall, "There is no such page.")
 		return
 	}

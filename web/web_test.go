@@ -76,7 +76,10 @@ func TestConfig(t *testing.T) {
 	handler(t, func(c *web.Config) {
 		c.AnswerTimeout, c.Rate = 1, 1e9
 	})
-	for _, prefix := range []string{"/", "/a/", "/a//b", "/a/../b", "/{a}", "/a?b", "a"} {
+	_, err = web.New(web.Config{Store: &memstore.Store{}, Identify: byHeader, Rate: -0.5})
+	assert.Error(t, err)
+	for _, prefix := range []string{"/", "/a/", "/a//b", "/a/../b", "/{a}", "/a?b", "a", "/a;b",
+		"/é", "/a b"} {
 		_, err := web.New(web.Config{Store: &memstore.Store{}, Identify: byHeader, Prefix: prefix})
 		assert.Error(t, err, prefix)
 	}
@@ -161,8 +164,13 @@ func TestHeaders(t *testing.T) {
 		policy := header.Get("Content-Security-Policy")
 		assert.True(t, strings.HasPrefix(policy, "default-src 'none';"), policy)
 		assert.NotContains(t, policy, "unsafe")
-		assert.Equal(t, "nosniff", header.Get("X-Content-Type-Options"))
-		assert.Equal(t, "same-origin", header.Get("Referrer-Policy"))
+		for name, want := range map[string]string{
+			"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+			"Referrer-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
+			"Cross-Origin-Resource-Policy": "same-origin",
+		} {
+			assert.Equal(t, want, header.Get(name), name)
+		}
 		assert.Contains(t, header.Get("Permissions-Policy"), "camera=()")
 		assert.NotEmpty(t, header.Get("Content-Type"))
 		assert.Equal(t, path != "/style.css", header.Get("Cache-Control") == "no-store", path)
