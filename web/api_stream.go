@@ -43,12 +43,10 @@ func (p *pieces) send(event string, value any) {
 	data, _ := json.Marshal(value) // texts and numbers, or JSON
 	if !p.begun {
 		p.begun = true
-		if deadline, ok := p.ctx.Deadline(); ok {
-			_ = p.rc.SetWriteDeadline(deadline) // a writer without deadlines waits for its client
-		}
+		deadline, _ := p.ctx.Deadline()
+		_ = p.rc.SetWriteDeadline(deadline) // a writer without deadlines waits for its client
 		p.w.Header().Set("Content-Type", "text/event-stream")
 		p.w.Header().Set("X-Accel-Buffering", "no") // has nginx pass on each piece
-		p.w.WriteHeader(http.StatusOK)
 	}
 	_, _ = fmt.Fprintf(p.w, "event: %s\ndata: %s\n\n", event, data) // JSON has no line feed
 	_ = p.rc.Flush()

@@ -192,6 +192,7 @@ func TestSelectAndObserve(t *testing.T) {
 	w := newWorld(t)
 	chosen := w.must(200, w.post("/v1/select", `{"item":"ann","category":"mail","arms":["long"]}`))
 	assert.Equal(t, "long", chosen.text(t, "arm"))
+	assert.Equal(t, "application/json", chosen.header.Get("Content-Type"))
 	body := fmt.Sprintf(`{"choice":%q,"value":1,"confidence":1,"source":"ann","latency_ms":1.5}`,
 		chosen.text(t, "choice"))
 	assert.Equal(t, "applied", w.must(200, w.post("/v1/observe", body)).text(t, "disposition"))
@@ -466,12 +467,14 @@ func TestBadEnvelopes(t *testing.T) {
 		"POST to a list": {of("POST", "/v1/rules", `{}`, kind, jsonType), badMethod},
 		"a query beside a body": {of("POST", "/v1/undo?answer=e", `{"answer":"e"}`, kind, jsonType),
 			view.Malformed},
-		"too large": {of("POST", "/v1/undo", `{"answer":"`+strings.Repeat("x", 2<<20), kind,
+		"too large": {of("POST", "/v1/undo", `{"answer":"`+strings.Repeat("x", 1<<20), kind,
 			jsonType), tooLarge},
 		"another site": {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType,
 			"Sec-Fetch-Site", "cross-site"), otherSite},
 		"nobody": {w.send(&http.Request{Method: "GET", URL: mustURL(t, "/v1/rules"),
 			Header: http.Header{"X-Person": {"\x00"}}}), unidentified},
+		"no body at all": {w.send(&http.Request{Method: "GET", URL: mustURL(t, "/v1/rules?limit=-1"),
+			Header: http.Header{}}), view.BadField},
 		"no answer in the query": {of("GET", "/v1/explanation", ""), view.BadField},
 		"a bad query":            {of("GET", "/v1/explanation?answer=%zz", ""), view.Malformed},
 		"a hostile id": {of("GET", "/v1/explanation?answer=%00%2f..%2f%22%3Cscript%3E", ""),
@@ -480,10 +483,15 @@ func TestBadEnvelopes(t *testing.T) {
 		"a call of no version": {of("GET", "/v1/", ""), noCall},
 	} {
 		assert.Equal(t, tt.sort, tt.got.sort(), "%s: %d %s", name, tt.got.status, tt.got.body)
+		if name == "too large" || name == "another site" {
+			assert.Equal(t, "close", tt.got.header.Get("Connection"), name)
+		}
 	}
 	assert.Equal(t, "POST", of("PUT", "/v1/undo", "").header.Get("Allow"))
 	assert.Equal(t, http.StatusOK, of("HEAD", "/v1/rules", "").status)
-	assert.JSONEq(t, string(view.OpenAPI), w.must(200, w.get("/v1/openapi.json")).body)
+	document := w.must(200, w.get("/v1/openapi.json"))
+	assert.JSONEq(t, string(view.OpenAPI), document.body)
+	assert.Equal(t, "application/json", document.header.Get("Content-Type"))
 }
 
 // A handler without a part says so, and a server's failure tells the client nothing of it.
@@ -536,9 +544,11 @@ func TestTheObserverHasTheCause(t *testing.T) {
 		}
 	})
 	assert.Equal(t, view.Unknown, w.get("/v1/explanation?answer=e").sort())
+	assert.Equal(t, http.StatusNotFound, w.get("/answer?id=e").status)
 	st.SetAway(true)
 	assert.Equal(t, view.Failure, w.get("/v1/explanation?answer=e").sort())
-	assert.Equal(t, []string{"GET /v1/explanation"}, failed)
+	assert.Equal(t, http.StatusInternalServerError, w.get("/answer?id=e").status)
+	assert.Equal(t, []string{"GET /v1/explanation", "Answer"}, failed)
 }
 
 // An answer comes in pieces if the client asks for that, and then as a whole.
@@ -552,6 +562,7 @@ func TestStream(t *testing.T) {
 	assert.JSONEq(t, `{"text":"Rotate i","restart":false}`, events[0][1])
 	assert.Contains(t, events[2][1], `"text":"Rotate its logs."`)
 	assert.Equal(t, "text/event-stream", got.header.Get("Content-Type"))
+	assert.Equal(t, "no", got.header.Get("X-Accel-Buffering"))
 
 	w.model = func(context.Context, decision.LLMRequest) (string, error) {
 		return "half an answer", errors.New("it broke off")
@@ -568,16 +579,20 @@ func TestStream(t *testing.T) {
 		"Accept": {"text/event-stream"}}
 	slow := &slowReader{ResponseRecorder: httptest.NewRecorder()}
 	w.handler.ServeHTTP(slow, r)
-	assert.WithinDuration(t, time.Now().Add(time.Minute), slow.until, 10*time.Second)
+	require.Len(t, slow.until, 1)
+	assert.WithinDuration(t, time.Now().Add(time.Minute), slow.until[0], 10*time.Second)
 }
 
 // A slowReader notes until when a client that does not read is waited for.
 type slowReader struct {
 	*httptest.ResponseRecorder
-	until time.Time
+	until []time.Time
 }
 
-func (w *slowReader) SetWriteDeadline(until time.Time) error { w.until = until; return nil }
+func (w *slowReader) SetWriteDeadline(until time.Time) error {
+	w.until = append(w.until, until)
+	return nil
+}
 
 func eventsOf(body string) (events [][2]string) {
 	var event string
@@ -720,6 +735,7 @@ func TestRate(t *testing.T) {
 		got := w.get("/v1/rules")
 		assert.Equal(t, tooMany, got.sort())
 		assert.Equal(t, "1", got.header.Get("Retry-After"))
+		assert.Empty(t, got.header.Get("Connection"), "it can be used again")
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/rules", nil)
 		r.Header.Set("X-Person", "another")
 		w.must(200, w.send(r))
@@ -728,6 +744,7 @@ func TestRate(t *testing.T) {
 			w.must(200, w.get("/v1/rules"))
 		}
 		assert.Equal(t, tooMany, w.get("/v1/rules").sort())
+		assert.InDelta(t, 500, newWorld(t).handler.calls.perSecond, 0, "the default")
 	})
 }
 
@@ -812,6 +829,28 @@ func TestTimeAndCancellation(t *testing.T) {
 		w.model = nil
 		w.must(200, w.post("/v1/answer", `{"text":"t"}`))
 	})
+}
+
+// A model may take longer than a body may.
+func TestAnAnswerTakesLongerThanItsBody(t *testing.T) {
+	w := newWorld(t, func(_ *loop.Config, cfg *Config) { cfg.Bound(200*time.Millisecond, 1000) })
+	w.model = func(ctx context.Context, _ decision.LLMRequest) (string, error) {
+		select {
+		case <-time.After(300 * time.Millisecond):
+		case <-ctx.Done():
+		}
+		return "Rotate its logs.", ctx.Err()
+	}
+	server := httptest.NewServer(w.handler)
+	defer server.Close()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/v1/answer",
+		strings.NewReader(`{"text":"t"}`))
+	require.NoError(t, err)
+	r.Header = http.Header{"X-Person": {"shop"}, "Content-Type": {"application/json"}}
+	got, err := server.Client().Do(r)
+	require.NoError(t, err)
+	defer got.Body.Close()
+	assert.Equal(t, http.StatusOK, got.StatusCode)
 }
 
 // A program asks the rules before it calls a tool, and reports what a tool gave: the next prompt of

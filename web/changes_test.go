@@ -46,6 +46,7 @@ func TestWhatChanged(t *testing.T) {
 		"found that it answers by itself", "found that it can&#39;t be reached", "promoted (patterns)",
 		"<bdi>mail, at night</bdi>", "imported 40 answers, 40 of arm long", `<a href="/answers"><bdi>answers</bdi></a>`,
 		`href="/way?id=split"`, `href="/correction?id=review-7"`, `href="/segment?category=disks&amp;context="`,
+		`href="/changes?name=store"`,
 	} {
 		assert.Contains(t, all, want)
 	}

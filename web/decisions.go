@@ -68,14 +68,12 @@ func (h *Handler) decide(ctx context.Context, a *action, d sent) (to landing, er
 	if a.page.path == answerPage.path && v.Agent == nil {
 		return to, errNoAgent
 	}
-	if a.path != "/proposal/approve" { // which a review does by itself
-		hash, err := seen(ctx, v, a, d.ID)
-		if err == nil && hash != "" && hash != d.hash {
-			err = errStale
-		}
-		if err != nil {
-			return to, err
-		}
+	hash, err := seen(ctx, v, a, d.ID)
+	if err == nil && hash != "" && hash != d.hash {
+		err = errStale
+	}
+	if err != nil {
+		return to, err
 	}
 	return a.do(ctx, v, d)
 }
@@ -114,9 +112,6 @@ func decided(r *http.Request, known []string) (d sent, err error) {
 		}
 	}
 	form := r.PostForm
-	if form.Get("id") == "" {
-		return d, heed.ErrNotFound
-	}
 	of := feedback.Act{
 		ID: form.Get("id"), Actor: personOf(r), Reason: strings.TrimSpace(form.Get("reason"))}
 	return sent{of, form.Get("hash"), form}, nil
@@ -142,10 +137,7 @@ func (h *Handler) again(w http.ResponseWriter, r *http.Request, a action, d sent
 
 // refusal returns the status and the words of a refusal.
 func refusal(why *feedback.RefusedError) (status int, text string) {
-	text = why.Error()
-	if why.State != "" {
-		text = strings.ReplaceAll(text, why.State, words(why.State))
-	}
+	text = strings.ReplaceAll(why.Error(), why.State, words(why.State))
 	text = strings.ToUpper(text[:1]) + text[1:] + "."
 	if next := view.NextOf[feedback.State(strings.ToUpper(why.State))]; next != "" {
 		text += " " + sentence(next) + "."

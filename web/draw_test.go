@@ -1,9 +1,12 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"html"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -11,12 +14,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
 )
 
 func TestSay(t *testing.T) {
@@ -44,7 +49,10 @@ func TestSeenBy(t *testing.T) {
 func TestClear(t *testing.T) {
 	assert.False(t, view.Segment{Best: 0.39}.Clear())
 	assert.True(t, view.Segment{Best: 0.5}.Clear())
-	assert.Equal(t, "without a category", segmentName("", ""))
+	for name, of := range map[string][2]string{"without a category": {}, "mail": {"mail"},
+		"without a category, night": {"", "night"}, "mail, night": {"mail", "night"}} {
+		assert.Equal(t, name, segmentName(of[0], of[1]))
+	}
 }
 
 // TestRefusal has no constant in what a person reads.
@@ -52,7 +60,10 @@ func TestRefusal(t *testing.T) {
 	_, text := refusal(&feedback.RefusedError{Reason: "the proposal is SUPERSEDED",
 		State: "SUPERSEDED"})
 	assert.Regexp(t, "^The proposal is superseded. It was edited", text)
-	assert.NotContains(t, text, "Tick each rule", "none contradicts it")
+	assert.NotContains(t, text, "Tick each rule", "it contradicts no rule")
+	status, text := refusal(errStale)
+	assert.Equal(t, http.StatusConflict, status)
+	assert.Equal(t, "This is no longer as you saw it. Nothing was done. Look at it again.", text)
 }
 
 // The reason of heed's own proposals is an id, which says nothing to people.
@@ -143,6 +154,23 @@ func TestPoints(t *testing.T) {
 		_, last := d.points(learned)
 		assert.InDelta(t, want, last, 1e-9, "%d days between", gap)
 	}
+}
+
+// A page that can't be made is a failure for the observer, and no half page.
+func TestAPageThatCannotBeMade(t *testing.T) {
+	var failed []string
+	h, err := New(Config{Store: &memstore.Store{}, Observer: func(_ context.Context, n heed.Notice) {
+		if n, ok := n.(heed.Failed); ok {
+			failed = append(failed, n.What)
+		}
+	}, Identify: func(*http.Request) (string, error) { return "kim", nil }})
+	require.NoError(t, err)
+	w := httptest.NewRecorder()
+	h.render(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), http.StatusOK,
+		"answers", frame{Data: 7})
+	assert.Equal(t, http.StatusInternalServerError, w.Code)
+	assert.NotContains(t, w.Body.String(), "<")
+	assert.Equal(t, []string{"page"}, failed)
 }
 
 // A list names the damaged records that it lacks, and the remedy.

@@ -142,7 +142,10 @@ func TestAnswersAreFoundAndCorrected(t *testing.T) {
 		form.Set("id", good)
 		return ask{method: http.MethodPost, path: path, person: "kim", form: form}.of(h).Code
 	}
-	assert.Equal(t, http.StatusUnprocessableEntity, post("/answer/correct", url.Values{}))
+	for _, text := range []string{"", strings.Repeat("x", 501)} {
+		assert.Equal(t, http.StatusUnprocessableEntity, post("/answer/correct",
+			url.Values{"text": {text}}))
+	}
 	assert.Equal(t, http.StatusSeeOther, post("/answer/correct",
 		url.Values{"text": {"Name the server."}}))
 	page = w.shown(h, "/answer?id="+good)

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/view"
 	"github.com/heedhq/heed/learning"
@@ -36,6 +37,8 @@ type house struct {
 	h     *web.Handler
 	now   time.Time
 	made  int
+	// failures are those that the observer has seen.
+	failures int
 }
 
 func newHouse(t *testing.T, change ...func(*view.Source)) *house {
@@ -50,7 +53,12 @@ func newHouse(t *testing.T, change ...func(*view.Source)) *house {
 	for _, do := range change {
 		do(of)
 	}
-	hs.h, err = web.Over(of, web.Config{Identify: byHeader, Now: clock})
+	hs.h, err = web.Over(of, web.Config{Identify: byHeader, Now: clock,
+		Observer: func(_ context.Context, n heed.Notice) {
+			if _, failed := n.(heed.Failed); failed {
+				hs.failures++
+			}
+		}})
 	require.NoError(t, err)
 	return hs
 }
@@ -149,13 +157,14 @@ func plain(page string) string {
 func TestApproval(t *testing.T) {
 	hs := newHouse(t)
 	p := hs.proposed()
+	assert.Contains(t, hs.get("kim", "/"), "<b>1</b> rule waits")
 	inbox := plain(hs.get("kim", "/inbox"))
 	assert.Contains(t, inbox, "Give every time with its time zone")
 	assert.Contains(t, inbox,
 		"0 of 2; 2 more people must approve, and at least 1 other than ann or bob (gave evidence)")
 	page := hs.get("kim", "/proposal", "id", p.ID)
 	assert.Contains(t, page, p.Hash())
-	assert.Contains(t, plain(page), "ann, approved with changes")
+	assert.Contains(t, plain(page), "ann, approved with changes, 2 Mar 2026, 09:00 UTC")
 	assert.Contains(t, page, "It would have applied to")
 	facts, _, _ := strings.Cut(page, "</dl>")
 	assert.Regexp(t, `<dl class="facts">\s*<dt>State</dt><dd>pending</dd>\s*<dt>agents</dt>`+
@@ -198,7 +207,7 @@ func TestEdit(t *testing.T) {
 	hs := newHouse(t)
 	p := hs.proposed()
 	w, page := hs.post("kim", "/proposal/edit", "id", p.ID, "hash", p.Hash(), "text",
-		"Give every time with its zone", "type", "GUIDELINE", "agents", "writer\n", "reason", "Shorter")
+		"Give every time with its zone", "type", "GUIDELINE", "agents", "writer\n\n", "reason", "Shorter")
 	require.Equal(t, http.StatusSeeOther, w.Code)
 	assert.Contains(t, page, "<del>Give every time with its time zone</del> "+
 		"<ins>Give every time with its zone</ins>")
@@ -235,6 +244,9 @@ func TestEdit(t *testing.T) {
 func TestTakeOut(t *testing.T) {
 	hs := newHouse(t)
 	p := hs.proposed()
+	w, _ := hs.post("kim", "/proposal/take-out", "id", p.ID, "hash", p.Hash(), "source", "c2",
+		"reason", " ")
+	assert.Equal(t, http.StatusUnprocessableEntity, w.Code)
 	_, page := hs.post("kim", "/proposal/take-out", "id", p.ID, "hash", p.Hash(), "source", "c2",
 		"reason", "It is about dates")
 	assert.Contains(t, page, "Taken out.")
@@ -244,9 +256,10 @@ func TestTakeOut(t *testing.T) {
 	assert.NotContains(t, page, "/proposal/take-out")
 	left, err := hs.f.Rules().Proposal(t.Context(), p.ID)
 	require.NoError(t, err)
-	w, _ := hs.post("kim", "/proposal/take-out", "id", p.ID, "hash", left.Hash(), "source", "c2",
+	w, page = hs.post("kim", "/proposal/take-out", "id", p.ID, "hash", left.Hash(), "source", "c2",
 		"reason", "It is not behind this proposal any more")
 	assert.Equal(t, http.StatusNotFound, w.Code)
+	assert.Contains(t, page, "/proposal/reject", "the proposal is there")
 }
 
 // TestContradiction needs a tick for the rule that a proposal contradicts.
@@ -319,6 +332,9 @@ func TestResolve(t *testing.T) {
 	w, _ := hs.post("kim", "/correction/resolve", "id", "c2", "hash", "00", "as", "edge_case",
 		"reason", "One customer")
 	assert.Equal(t, http.StatusConflict, w.Code)
+	w, _ = hs.post("kim", "/correction/resolve", "id", "c2", "hash", hash, "as", "edge_case",
+		"reason", " ")
+	assert.Equal(t, http.StatusUnprocessableEntity, w.Code)
 	_, page = hs.post("kim", "/correction/resolve", "id", "c2", "hash", hash, "as", "edge_case",
 		"reason", "One customer")
 	assert.Contains(t, page, "Resolved.")
@@ -390,7 +406,7 @@ func TestLists(t *testing.T) {
 		"/changes?kind=x": 422, "/changes?kind=arm&domain=mail": 200, "/changes?after=x": 422,
 		"/rules?after=x": 422, "/inbox?after=%00": 422, "/rules?status=no": 422,
 		"/proposal?id=none": 404, "/rule?id=": 404, "/correction?id=a%2Fb": 404,
-		"/proposal?id=%00": 404, "/inbox?q=%ff": 200, "/proposal": 404,
+		"/proposal?id=%00": 404, "/inbox?q=%ff": 200, "/proposal": 404, "/correction": 404,
 	} {
 		w := ask{method: "GET", path: path, person: "kim"}.of(hs.h)
 		assert.Equal(t, want, w.Code, path+plain(w.Body.String()))
@@ -489,6 +505,14 @@ func TestJoinAndSplit(t *testing.T) {
 	assert.Contains(t, plain(page), "a person took it out of its cluster")
 	assert.NotContains(t, hs.get("kim", "/inbox"), "/correction/join", "nobody is asked again")
 	assert.Contains(t, page, `name="with" value="c1"`, "they can be joined again")
+
+	for i := range 11 {
+		hs.now = hs.now.Add(time.Second)
+		hs.corrects(fmt.Sprint("d", i), "bob",
+			fmt.Sprintf("Be brief please, people stop reading after %d0 paragraphs.", i+1))
+	}
+	assert.Equal(t, 10, strings.Count(plain(hs.get("kim", "/inbox")), "bob about writer"),
+		"of twelve")
 }
 
 // What the evaluator gave no usable answer to is in the inbox, with the reason.
@@ -681,7 +705,7 @@ func TestActionsWithoutTheStore(t *testing.T) {
 // refused: then its page can't be read.
 func TestAnActionWhileACallFails(t *testing.T) {
 	hs, failing := failing(t)
-	p := hs.proposed()
+	p, seen := hs.proposed(), 0
 	for reason, want := range map[string]int{"": http.StatusUnprocessableEntity,
 		"Shorter": http.StatusSeeOther} {
 		for at := 1; ; at++ {
@@ -695,6 +719,8 @@ func TestAnActionWhileACallFails(t *testing.T) {
 				break
 			}
 			assert.GreaterOrEqual(t, w.Code, 500, "call %d", at)
+			seen++
+			assert.Equal(t, seen, hs.failures, "call %d", at)
 		}
 	}
 }

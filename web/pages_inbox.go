@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
@@ -113,9 +112,6 @@ func correction(r *http.Request, v *view.Source) (any, error) {
 		if d.About, err = v.Answer(ctx, c.Task); err != nil && !errors.Is(err, heed.ErrNotFound) {
 			return nil, err
 		}
-	}
-	if strings.TrimSpace(c.Summary+c.Comment) == "" {
-		return d, nil
 	}
 	if d.Together, err = v.Together(ctx, &c); err == nil {
 		c.Near = append(c.Near, c.Apart...)

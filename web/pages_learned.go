@@ -45,14 +45,12 @@ func home(r *http.Request, v *view.Source) (_ any, err error) {
 		in, errs[2] = v.Inbox(ctx, 1)
 		d.Waiting, d.Unsettled = in.Pending, in.Unsettled
 	}
-	var found view.List[view.Segment]
-	if v.Has(ofArms) {
-		found, errs[3] = v.Segments(ctx, view.Page{Limit: perPage})
-		slices.SortStableFunc(found.Items, func(a, b view.Segment) int {
-			return cmp.Compare(b.Outcomes, a.Outcomes)
-		})
-		d.Segments, d.Leaders = found.Total, found.Items[:min(len(found.Items), mostLeaders)]
-	}
+	found, err := v.Segments(ctx, view.Page{Limit: perPage})
+	errs[3] = err
+	slices.SortStableFunc(found.Items, func(a, b view.Segment) int {
+		return cmp.Compare(b.Outcomes, a.Outcomes)
+	})
+	d.Segments, d.Leaders = found.Total, found.Items[:min(len(found.Items), mostLeaders)]
 	d.Damaged, err = view.DamagedIn(errors.Join(errs...))
 	d.Damaged = append(d.Damaged, found.Damaged...)
 	return d, err
@@ -116,12 +114,12 @@ func way(r *http.Request, v *view.Source) (any, error) { return byID(r, v.Way) }
 // An answerData is an answer with what a person can do about it.
 type answerData struct {
 	view.Explanation
-	Corrects, Undoes bool
+	Open bool // to what a person does about it
 }
 
 func explained(r *http.Request, v *view.Source) (any, error) {
 	e, err := byID(r, v.Explain)
-	return answerData{e, v.Agent != nil && v.Feedback != nil, v.Agent != nil}, err
+	return answerData{e, v.Agent != nil}, err
 }
 
 // A gainData is what learning gains, with its course.

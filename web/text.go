@@ -28,7 +28,8 @@ var funcs = template.FuncMap{
 	"points":  func(x float64) float64 { return 100 * x },
 	"kinds":   func() []string { return view.Kinds },
 	"say":     func(value any) string { return say(fmt.Sprint(value)) },
-	"short":   short, "when": when,
+	"short":   short,
+	"when":    func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") },
 	"day": func(t time.Time, later int) string {
 		return t.UTC().AddDate(0, 0, later).Format(time.DateOnly)
 	},
@@ -97,13 +98,6 @@ func short(most int, value any) string {
 		text = string(runes[:most]) + "…"
 	}
 	return say(text)
-}
-
-func when(t time.Time) string {
-	if t.IsZero() {
-		return "never"
-	}
-	return t.UTC().Format("2 Jan 2006, 15:04 UTC")
 }
 
 func percent(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }

@@ -29,7 +29,7 @@ func byHeader(r *http.Request) (string, error) {
 	if name := r.Header.Get("X-Person"); name != "nobody" {
 		return name, nil
 	}
-	return "", errors.New("the secret reason")
+	return "ann", errors.New("the secret reason")
 }
 
 func handler(t *testing.T, change ...func(*web.Config)) *web.Handler {
@@ -93,6 +93,7 @@ func TestNobody(t *testing.T) {
 			assert.Equal(t, http.StatusUnauthorized, w.Code, path)
 			assert.NotContains(t, w.Body.String(), "secret")
 			assert.NotContains(t, w.Body.String(), "Overview")
+			assert.Equal(t, path == "/v1/x", strings.Contains(w.Body.String(), "Bearer"), path)
 		}
 	}
 	for _, path := range []string{"/style.css", "/app.js", "/icon.svg"} {
@@ -133,6 +134,9 @@ func TestProbes(t *testing.T) {
 		began := time.Now()
 		assert.Equal(t, []int{200, 503}, []int{probe("/healthz"), probe("/readyz")})
 		assert.Equal(t, 2*time.Second, time.Since(began))
+		began = time.Now()
+		assert.Equal(t, 504, ask{"GET", "/heed/answer?id=e", "ann", nil, nil}.of(h).Code)
+		assert.Equal(t, 10*time.Second, time.Since(began))
 		assert.Equal(t, 401, ask{"POST", "/heed/readyz", "nobody", nil, nil}.of(h).Code)
 		close(hangs)
 	})
@@ -188,8 +192,11 @@ func TestPaths(t *testing.T) {
 	} {
 		w := ask{"GET", path, "ann", nil, nil}.of(h)
 		assert.Equal(t, want, w.Code, path)
-		if want == 303 {
+		switch want {
+		case 303:
 			assert.Equal(t, "/heed/", w.Header().Get("Location"))
+		case 404:
+			assert.Contains(t, w.Body.String(), "There is no such page", path)
 		}
 	}
 	body := ask{"GET", "/heed/", "ann", nil, nil}.of(h).Body.String()
@@ -209,6 +216,7 @@ func TestCrossOrigin(t *testing.T) {
 		for _, path := range []string{"/", "/v1/x"} {
 			w := ask{"POST", path, "ann", url.Values{}, header}.of(h)
 			assert.Equal(t, http.StatusForbidden, w.Code, name)
+			assert.Equal(t, "close", w.Header().Get("Connection"), "its body is not read")
 		}
 	}
 }
