@@ -169,8 +169,9 @@ func TestAContradictionIsForeseen(t *testing.T) {
 	}
 	const yes = " --yes --reason x"
 	always := propose("Always run the tests before the commit")
-	require.Zero(t, approve(always, yes).code)
 	never := propose("Never run the tests before the commit")
+	assertFails(t, approve(always, ""), misuse, "This approves") // the other one is only proposed
+	require.Zero(t, approve(always, yes).code)
 	refusal := "it contradicts active rules: " + always.ID +
 		": retire those, or have it approved with --override"
 	assertFails(t, approve(never, ""), failed, "an approval would not count: "+refusal)

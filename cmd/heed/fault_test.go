@@ -82,6 +82,8 @@ func TestFaults(t *testing.T) {
 			[]string{"check --db or HEED_DB: "}},
 		{"an address that is taken", of(db, "serve", "--agent", "strategy", "--listen",
 			taken.Addr().String()), failed, []string{"already in use", "choose another address"}},
+		{"lessons that can't be read", of(db, "serve", "--run", "--agent", "strategy", "--listen",
+			taken.Addr().String(), "--lessons", text), failed, []string{"lessons: ", "notes.txt"}},
 		{"no such tenant", of(db, "answers", "--tenant", "acme"), failed,
 			[]string{`there is no tenant "acme": `, "leave out --tenant"}},
 		{"a server of no tenant", of(db, "serve", "--tenant", "acme"), failed,
