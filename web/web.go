@@ -254,7 +254,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) bool {
 	if r.Body == nil || r.Body == http.NoBody {
 		return true
 	}
-	until := time.Now().Add(h.cfg.timeout) //nolint:forbidigo // connections have the machine's clock
+	until := time.Now().Add(h.cfg.timeout)                   //nolint:forbidigo // connections have the machine's clock
 	_ = http.NewResponseController(w).SetReadDeadline(until) // the server ends it with the body
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.maxBody))
 	if err == nil {
