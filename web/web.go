@@ -254,8 +254,9 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) bool {
 	if r.Body == nil || r.Body == http.NoBody {
 		return true
 	}
-	until := time.Now().Add(h.cfg.timeout)                   //nolint:forbidigo // connections have the machine's clock
-	_ = http.NewResponseController(w).SetReadDeadline(until) // the server ends it with the body
+	until := time.Now().Add(h.cfg.timeout) //nolint:forbidigo // connections have the machine's clock
+	// The server ends this deadline with the body.
+	_ = http.NewResponseController(w).SetReadDeadline(until)
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.maxBody))
 	if err == nil {
 		r.Body = io.NopCloser(bytes.NewReader(body))
