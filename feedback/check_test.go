@@ -266,6 +266,12 @@ func TestReach(t *testing.T) {
 		assert.LessOrEqual(t, all[i].Score, all[i-1].Score)
 		assert.NotEqual(t, "far", all[i].ID)
 	}
+	d.Check.Tool = "shell"
+	all, err = w.rules.Reach(ctx, d, actions)
+	require.NoError(t, err)
+	for _, h := range all {
+		assert.NotContains(t, h.Explanation, "sudo", "answers are not checked")
+	}
 	d.Action, d.Check = "UPDATE_SKILL", feedback.Check{}
 	all, err = w.rules.Reach(ctx, d, actions)
 	require.NoError(t, err)

@@ -51,6 +51,8 @@ func TestDecodeEvent(t *testing.T) {
 		_, err := feedback.DecodeEvent([]byte(strings.Replace(document, old, bad, 1)))
 		assert.ErrorAs(t, err, new(*heed.InputError), bad)
 	}
+	_, err = feedback.DecodeEvent([]byte(strings.Replace(document, "95", "1e9", 1)))
+	require.NoError(t, err)
 	_, err = feedback.DecodeEvent([]byte(strings.Repeat(" ", feedback.MaxEvent+1)))
 	assert.ErrorAs(t, err, new(*heed.InputError))
 	for _, zone := range []string{"2026-05-04T05:02:01.25+02:00", "2026-05-04T03:02:01.25Z",

@@ -281,7 +281,9 @@ var faults = []fault{
 		}},
 	{method: "Service.Sweep", steps: true, prepare: func(w *world) {
 		held(w)
-		active(w)
+		checked := rule("Be brief")
+		checked.Check = feedback.Check{Forbid: "sudo"}
+		w.activate(checked)
 		w.propose("paul", rule("Say why"))
 		_, err := w.Record(ctx, w.correction("eve", "not evaluated yet"))
 		require.NoError(w.t, err)

@@ -177,8 +177,7 @@ type RuleQuery struct {
 
 // selects reports whether the query selects a rule that was found by one of its keys.
 func (q *RuleQuery) selects(r *Rule) bool {
-	return matches(q.Status, r.Status) && (q.Agent == "" || r.affects(q.Agent)) &&
-		(!q.Unfit || r.Status == StateActive && r.Effect.unfit())
+	return matches(q.Status, r.Status) && (q.Agent == "" || r.affects(q.Agent))
 }
 
 // keys are what to look for: the rules of any of these. It prefers the key that the fewest rules

@@ -530,8 +530,7 @@ func TestADraftersNonsenseIsContained(t *testing.T) {
 	for name, draft := range map[string]func([]feedback.Feedback) (feedback.Draft, error){
 		"a panic": func([]feedback.Feedback) (feedback.Draft, error) { panic("no") },
 		"an error": func([]feedback.Feedback) (feedback.Draft, error) {
-			return feedback.Draft{},
-				errFlaky
+			return feedback.Draft{Text: "Be brief"}, errFlaky
 		},
 		"nothing": func([]feedback.Feedback) (feedback.Draft, error) {
 			return feedback.Draft{},
@@ -591,6 +590,11 @@ func TestPropose(t *testing.T) {
 	got, err := w.rules.Proposal(ctx, p.ID)
 	require.NoError(t, err)
 	assert.Equal(t, p, got)
+	older := w.correction("ann", "tests are missing")
+	older.At = older.At.Add(-2 * day)
+	w.add(older)
+	p = w.propose("paul", rule("Say why"), "d1", "d2")
+	assert.Equal(t, "decisions: 2, reviewers: 1, gates: 1, from 2026-05-02 to 2026-05-04", p.Summary)
 
 	for _, test := range []struct {
 		field string
@@ -635,7 +639,7 @@ func TestPropose(t *testing.T) {
 	d.Supersedes = []string{"r9"}
 	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "paul", Reason: "x"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
-	assert.Len(t, w.proposals(""), 1)
+	assert.Len(t, w.proposals(""), 2)
 }
 
 func TestActions(t *testing.T) {

@@ -91,9 +91,7 @@ func (s *Service) every(
 	s.failures.Put(name, failure{})
 	return store.Do(ctx, s.cfg.Store, func(tx *store.Tx) error {
 		row, err := markKind.In(tx, name)
-		if err == nil && row.Revision == last.Revision { // else another process did it too
-			markKind.Put(tx, mark{name, now}, row.Revision)
-		}
+		markKind.Put(tx, mark{name, now}, row.Revision)
 		return err
 	})
 }
