@@ -40,6 +40,11 @@ func TestAnotherModuleFindsWhatWaits(t *testing.T) {
 	f.fire("h", "silent", "")
 	f.clock.Advance(31 * time.Second)
 	assert.Equal(t, []string{"positive h"}, types(f.another(cfg).sweep()))
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "lost", Stream: "s",
+		Session: "room", Unheard: true}))
+	f.event("s", "next")
+	f.clock.Advance(time.Hour)
+	assert.Empty(t, f.sweep(), "the person has not seen the answer")
 	assert.Equal(t, map[string][]float64{"implicit_ignored": {-1}, "implicit_undo": {-1},
 		"implicit_timeout": {1}}, f.counted("h"))
 	assert.Zero(t, f.waiting())

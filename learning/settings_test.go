@@ -110,6 +110,7 @@ func TestOpen(t *testing.T) {
 			"p": {Lock: "locked"}},
 	}, learning.Tuning{Strength: 3, Bounds: learning.Range{Floor: 0.1, Ceiling: 0.8}})
 	f := newFixture(t, cfg, "h")
+	delete(cfg.Packs, "p") // the map of the host is no longer the module's
 	f.put(learning.Heuristic{ID: "p", Pack: "p"})
 	for _, id := range []string{"h", "p"} {
 		f.say(thumb(id, "e", true))
