@@ -429,7 +429,7 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Evaluation, key text
 	case v.Class == GeneralizableHigh && !support.enough():
 		v.Class, v.Rationale = GeneralizableLow, v.Rationale+"; too few agree"
 	}
-	if len(members) > 0 && r.Worded {
+	if r.Worded {
 		v.Rationale += "; it has other words"
 	}
 	r.Class, r.Rationale, r.Action = v.Class, v.Rationale, v.Action
