@@ -207,7 +207,8 @@ func TestEdit(t *testing.T) {
 	hs := newHouse(t)
 	p := hs.proposed()
 	w, page := hs.post("kim", "/proposal/edit", "id", p.ID, "hash", p.Hash(), "text",
-		"Give every time with its zone", "type", "GUIDELINE", "agents", "writer\n\n", "reason", "Shorter")
+		"Give every time with its zone", "type", "GUIDELINE", "agents", "writer\n\n", "reason",
+		"Shorter")
 	require.Equal(t, http.StatusSeeOther, w.Code)
 	assert.Contains(t, page, "<del>Give every time with its time zone</del> "+
 		"<ins>Give every time with its zone</ins>")
