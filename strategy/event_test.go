@@ -71,6 +71,7 @@ func TestEvents(t *testing.T) {
 				var e strategy.LearnerEvent
 				require.NoError(t, json.Unmarshal(entry.Payload, &e))
 				assert.Equal(t, entry.ID, e.ID)
+				assert.Equal(t, first.Config().Name, e.Learner)
 				types[e.Type]++
 			}
 			want := []string{

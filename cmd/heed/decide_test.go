@@ -124,6 +124,7 @@ func TestWhatCannotBeDecided(t *testing.T) {
 		"confidence pin greet-by-name --at 1.5", "confidence pin greet-by-name --at NaN"} {
 		assertFails(t, call{args: of(command)}.run(t), misuse, "--at")
 	}
+	require.Zero(t, call{args: of("confidence pin greet-by-name --at 1")}.run(t).code)
 	assertFails(t, call{args: append(of("store forget"), "")}.run(t), misuse, "Name the person")
 }
 
@@ -185,7 +186,7 @@ func TestAContradictionIsForeseen(t *testing.T) {
 	pin, err := service.Rules().Propose(ctx, feedback.Submission{Actor: "eve", Reason: "x",
 		Draft: rule.Draft})
 	require.NoError(t, err)
-	assertFails(t, approve(pin, ""), misuse, "This approves", "Nothing was changed")
+	assertFails(t, approve(pin, ""), misuse, "This approves", " to pin ", "Nothing was changed")
 	require.Zero(t, approve(pin, yes).code)
 }
 
