@@ -154,6 +154,7 @@ func TestTwoWhoSayTheSameCount(t *testing.T) {
 	third := w.says("cleo", "always add a test for the parser.")
 	assert.Equal(t, feedback.GeneralizableHigh, third.Class)
 	assert.Contains(t, third.Rationale, "it contradicts d2")
+	assert.Equal(t, []string{"d2"}, third.Contradicts)
 	p := w.pending()
 	assert.Equal(t, []string{"d1", "d3", "d4"}, p.Evidence, "the one that was ambiguous counts, too")
 	assert.Equal(t, []string{"evaluate:", "promote:"}, w.audit("d3"))
