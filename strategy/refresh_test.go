@@ -197,7 +197,7 @@ func TestConcurrentUse(t *testing.T) {
 		strategy.Alone{}} {
 		t.Run(fmt.Sprintf("%+v", pooling), func(t *testing.T) {
 			t.Parallel()
-			const goroutines, items = 16, 5
+			const goroutines, items = 8, 5
 			outcomes := long(30, 120)
 			cfg := withFixtures(t, strategy.Config{Pooling: pooling,
 				Arms: injection.Arms(), Cache: strategy.Cache{Size: 50}})
