@@ -147,14 +147,19 @@ func Read(r io.Reader, m Mapping) iter.Seq2[Row, error] {
 	}
 }
 
-// check reports a column that the mapping names and CSV does not have.
-func (m *Mapping) check(columns map[string]int) error {
+// check reports a column that the mapping names and CSV does not have, or has twice.
+func (m *Mapping) check(columns []string) error {
 	named := slices.Concat(slices.Collect(maps.Values(m.Fields)),
 		slices.Collect(maps.Values(m.Arms)), slices.Collect(maps.Keys(m.Only)))
 	for _, name := range slices.Sorted(slices.Values(named)) {
-		if _, ok := columns[name]; !ok && name != "" && !strings.HasPrefix(name, "=") {
+		at := slices.Index(columns, name)
+		switch {
+		case name == "" || strings.HasPrefix(name, "="):
+		case at < 0:
 			return fmt.Errorf("the mapping: the log has no column %q, only %.1000q", name,
-				slices.Sorted(maps.Keys(columns)))
+				slices.Sorted(slices.Values(columns)))
+		case slices.Contains(columns[at+1:], name):
+			return fmt.Errorf("the mapping: the log has two columns %q", name)
 		}
 	}
 	return nil

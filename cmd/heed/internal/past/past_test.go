@@ -223,10 +223,12 @@ func TestNamesOfAnotherEncoding(t *testing.T) {
 // is no column, and the lines of JSON need not have all fields.
 func TestAColumnThatIsMissing(t *testing.T) {
 	for log, want := range map[string]string{
-		"id,question\n1,a\n": `the mapping: the log has no column "text", only ["id" "question"]`,
-		"id;text\n1;a\n":     `the mapping: the log has no column "id", only ["id;text"]`,
-		"id,text\n1,a\n":     "",
-		"{\"id\":1}\n":       "",
+		"id,question\n1,a\n":     `the mapping: the log has no column "text", only ["id" "question"]`,
+		"id;text\n1;a\n":         `the mapping: the log has no column "id", only ["id;text"]`,
+		"id,text\n1,a\n":         "",
+		"id,text,text\n1,a,b\n":  `the mapping: the log has two columns "text"`,
+		"id,text,x,x\n1,a,b,c\n": "",
+		"{\"id\":1}\n":           "",
 	} {
 		var faults []string
 		rows := 0

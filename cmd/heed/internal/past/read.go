@@ -192,9 +192,10 @@ func table(in *bufio.Reader, m *Mapping, skipped int, yield func(record, error) 
 	}
 	names := make(map[string]int, len(head))
 	for i, name := range head {
-		names[strings.TrimSpace(name)] = i
+		head[i] = strings.TrimSpace(name)
+		names[head[i]] = i
 	}
-	if err := m.check(names); err != nil {
+	if err := m.check(head); err != nil {
 		yield(record{}, err)
 		return
 	}
