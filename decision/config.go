@@ -167,7 +167,7 @@ const (
 )
 
 const (
-	defaultWithhold = 1
+	defaultWithhold = 1.
 	defaultTimeout  = 30 * time.Second
 	defaultTokens   = 1024
 )
@@ -193,11 +193,11 @@ func (c Config) withDefaults() Config {
 	c.System = cmp.Or(c.System, defaultSystem)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.MaxTokens = cmp.Or(c.MaxTokens, defaultTokens)
-	if c.Withhold == nil {
-		c.Withhold = new(float64)
-		*c.Withhold = defaultWithhold
+	withhold := defaultWithhold
+	if c.Withhold != nil {
+		withhold = *c.Withhold
 	}
-	c.Withhold = clone(c.Withhold)
+	c.Withhold = &withhold
 	if c.Similarity == nil {
 		c.Similarity = heed.Trigrams{}
 	}
@@ -208,14 +208,6 @@ func (c Config) withDefaults() Config {
 		c.NewID = uuid.NewString
 	}
 	return c
-}
-
-func clone(x *float64) *float64 {
-	if x == nil {
-		return nil
-	}
-	y := *x
-	return &y
 }
 
 // validate reports all faults of a configuration that has its defaults.

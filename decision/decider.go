@@ -37,7 +37,7 @@ func New(ctx context.Context, cfg Config) (*Decider, error) {
 	cfg = cfg.withDefaults()
 	err := cfg.validate()
 	if err == nil && cfg.Store != nil {
-		err = declare(ctx, cfg.Store)
+		err = cfg.Store.Declare(ctx, traceKind.Kind)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decision: %w", err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/chance"
 	"github.com/heedhq/heed/internal/host"
@@ -110,9 +109,8 @@ func (e *Experiment) variant(r Request) (v *Variant, err error) {
 		}
 		v = &e.variants[i]
 		if key == "" && share < e.total {
-			return nil, &heed.InputError{
-				Field: "Key", Reason: "must not be empty (without a Key, EventID): it splits requests",
-			}
+			return nil, valid.Input("Key",
+				"must not be empty (without a Key, EventID): it splits requests")
 		}
 		if left -= share; left < 0 {
 			break

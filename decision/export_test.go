@@ -8,7 +8,7 @@ import (
 
 // PutTrace keeps a trace that no strategy has made.
 func PutTrace(ctx context.Context, st store.Store, t Trace) error {
-	if err := declare(ctx, st); err != nil {
+	if err := st.Declare(ctx, traceKind.Kind); err != nil {
 		return err
 	}
 	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{traceKind.Record(t, 0)}})

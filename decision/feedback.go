@@ -1,14 +1,15 @@
 package decision
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -55,16 +56,6 @@ func (d *Decider) Feedback(
 }
 
 func (d *Decider) checkReaction(responseID string, s *answer.Statement) error {
-	if err := evidence.CheckText("ResponseID", responseID); err != nil {
-		return err
-	}
-	if responseID == "" {
-		return &heed.InputError{Field: "ResponseID", Reason: "must not be empty"}
-	}
-	if s.At.Unix() < 0 || s.At.Sub(d.cfg.Now()) > evidence.MaxSkew { // stores refuse it
-		reason := fmt.Sprintf("must be from 1970 on, and at most %v ahead of the clock",
-			evidence.MaxSkew)
-		return &heed.InputError{Field: "At", Reason: reason}
-	}
-	return answers.Validate(s)
+	return cmp.Or(valid.Names(evidence.MaxText, "ResponseID", responseID),
+		valid.Time("At", s.At, d.cfg.Now()), answers.Validate(s))
 }

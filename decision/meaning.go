@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -52,8 +53,7 @@ func (s *sameMeaning) Similar(
 	case s.llm == nil:
 		return nil, errors.New("there is no model to compare with")
 	case len(others) > maxCompared:
-		return nil, &heed.InputError{Field: "others",
-			Reason: fmt.Sprintf("has %d texts, may have %d", len(others), maxCompared)}
+		return nil, valid.Input("others", "has %d texts, may have %d", len(others), maxCompared)
 	}
 	text = strings.TrimSpace(text)
 	similarities := make([]float64, len(others))
@@ -65,8 +65,8 @@ func (s *sameMeaning) Similar(
 		case text == other:
 			similarities[i] = 1
 		case max(utf8.RuneCountInString(text), utf8.RuneCountInString(other)) > maxComparedText:
-			return nil, &heed.InputError{Field: fmt.Sprintf("others[%d]", i),
-				Reason: fmt.Sprintf("it or the text has more than %d characters", maxComparedText)}
+			return nil, valid.Input(fmt.Sprintf("others[%d]", i),
+				"it or the text has more than %d characters", maxComparedText)
 		default:
 			asked, places = append(asked, other), append(places, i)
 		}

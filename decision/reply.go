@@ -54,7 +54,7 @@ func (d *Decider) reply(ctx context.Context, r *Request, ask *Ask, model LLM) Re
 	left := d.cfg.Timeout
 	reply, err := d.generate(ctx, model, &left, &res, LLMRequest{
 		System: ask.System, Prompt: ask.Prompt,
-		MaxTokens: cmp.Or(ask.MaxTokens, d.cfg.MaxTokens), Temperature: clone(ask.Temperature),
+		MaxTokens: cmp.Or(ask.MaxTokens, d.cfg.MaxTokens), Temperature: ask.Temperature,
 	})
 	res.Text, res.Thoughts = strings.TrimSpace(reply.Text), reply.Thoughts
 	if err != nil || res.Text == "" {

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // A Request is an event to answer, and what is known about it.
@@ -103,16 +103,14 @@ func distinct(candidates []Candidate) []Candidate {
 func Rank(candidates []Candidate, closeness float64) []Candidate {
 	ranked := slices.Clone(candidates)
 	slices.SortStableFunc(ranked, func(a, b Candidate) int {
-		return cmp.Compare(b.Similarity,
-			a.Similarity)
+		return cmp.Compare(b.Similarity, a.Similarity)
 	})
 	for begin := 0; begin < len(ranked); {
 		end := begin + 1
 		for end < len(ranked) && ranked[begin].Similarity-ranked[end].Similarity <= closeness {
 			end++
 		}
-		slices.SortStableFunc(ranked[begin:end], func(a,
-			b Candidate) int {
+		slices.SortStableFunc(ranked[begin:end], func(a, b Candidate) int {
 			return cmp.Compare(b.Confidence, a.Confidence)
 		})
 		begin = end
@@ -131,40 +129,27 @@ func (r *Request) prepare() error {
 
 // Validate reports the first fault of the request as a [*heed.InputError].
 func (r Request) Validate() error {
-	for _, text := range [...]struct{ field, value string }{
-		{"EventID", r.EventID}, {"Source", r.Source}, {"Domain", r.Domain}, {"Variant", r.Variant},
-	} {
-		if err := evidence.CheckText(text.field, text.value); err != nil {
-			return err
-		}
-	}
-	if !(r.Urgency >= 0 && r.Urgency <= 1) {
-		return &heed.InputError{Field: "Urgency",
-			Reason: fmt.Sprintf("is %v, must be in [0, 1]", r.Urgency)}
+	err := valid.Texts(evidence.MaxText, "EventID", r.EventID, "Source", r.Source,
+		"Domain", r.Domain, "Variant", r.Variant)
+	if err == nil && !(r.Urgency >= 0 && r.Urgency <= 1) {
+		err = valid.Input("Urgency", "is %v, must be in [0, 1]", r.Urgency)
 	}
 	for i := range r.Candidates {
-		if err := r.Candidates[i].validate(); err != nil {
-			return &heed.InputError{Field: fmt.Sprintf("Candidates[%d].%s", i, err.Field),
-				Reason: err.Reason}
-		}
+		err = cmp.Or(err, r.Candidates[i].validate(i))
 	}
-	if err := finite("Salience", r.Salience); err != nil {
-		return err
-	}
-	return finite("Biases", r.Biases)
+	return cmp.Or(err, finite("Salience", r.Salience), finite("Biases", r.Biases))
 }
 
-func (c *Candidate) validate() *heed.InputError {
+// validate reports the first fault of the candidate at an index.
+func (c *Candidate) validate(i int) error {
+	field := func(name string) string { return fmt.Sprintf("Candidates[%d].%s", i, name) }
 	switch {
 	case c.HeuristicID == "" || evidence.CheckText("", c.HeuristicID) != nil:
-		return &heed.InputError{Field: "HeuristicID",
-			Reason: fmt.Sprintf("must be text of 1 to %d bytes", evidence.MaxText)}
+		return valid.Names(evidence.MaxText, field("HeuristicID"), c.HeuristicID)
 	case !(c.Confidence >= 0 && c.Confidence <= 1):
-		return &heed.InputError{Field: "Confidence",
-			Reason: fmt.Sprintf("is %v, must be in [0, 1]", c.Confidence)}
+		return valid.Input(field("Confidence"), "is %v, must be in [0, 1]", c.Confidence)
 	case !(c.Similarity >= -1 && c.Similarity <= 1):
-		return &heed.InputError{Field: "Similarity",
-			Reason: fmt.Sprintf("is %v, must be in [-1, 1]", c.Similarity)}
+		return valid.Input(field("Similarity"), "is %v, must be in [-1, 1]", c.Similarity)
 	}
 	return nil
 }
@@ -178,8 +163,7 @@ func finite(field string, values map[string]float64) error {
 		}
 	}
 	if found {
-		return &heed.InputError{Field: fmt.Sprintf("%s[%q]", field, first),
-			Reason: "must be a finite number"}
+		return valid.Input(fmt.Sprintf("%s[%q]", field, first), "must be a finite number")
 	}
 	return nil
 }

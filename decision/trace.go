@@ -2,7 +2,6 @@ package decision
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -61,18 +61,10 @@ func personKeys(name string) []string {
 	return []string{store.PersonKey(name)}
 }
 
-// declare declares the kinds of records that this package writes.
-func declare(ctx context.Context, st store.Store) error {
-	return st.Declare(ctx, traceKind.Kind)
-}
-
 // Trace returns the trace of an answer, or [heed.ErrNotFound].
 func (d *Decider) Trace(ctx context.Context, responseID string) (Trace, error) {
 	kept, err := getTrace(ctx, d.cfg.Store, responseID)
-	if err != nil {
-		return Trace{}, fmt.Errorf("decision: trace: %w", err)
-	}
-	return kept.Value, nil
+	return kept.Value, valid.Wrap("decision: trace", err)
 }
 
 func getTrace(ctx context.Context, st store.Store, responseID string) (store.Row[Trace], error) {
@@ -90,10 +82,7 @@ func (d *Decider) Traces(ctx context.Context) iter.Seq2[Trace, error] {
 			return
 		}
 		for kept, err := range traceKind.Find(ctx, d.cfg.Store, store.Query{}) {
-			if err != nil {
-				err = fmt.Errorf("decision: traces: %w", err)
-			}
-			if !yield(kept.Value, err) {
+			if !yield(kept.Value, valid.Wrap("decision: traces", err)) {
 				return
 			}
 		}
@@ -105,10 +94,7 @@ func (d *Decider) Traces(ctx context.Context) iter.Seq2[Trace, error] {
 // answer gets neither. If the step is not committed, the result loses its ResponseID again, and the
 // step's next run gives it another one.
 func (d *Decider) TraceIn(tx *store.Tx, r Request, res *Result) error {
-	if err := d.traceIn(tx, &r, res); err != nil {
-		return fmt.Errorf("decision: trace: %w", err)
-	}
-	return nil
+	return valid.Wrap("decision: trace", d.traceIn(tx, &r, res))
 }
 
 func (d *Decider) traceIn(tx *store.Tx, r *Request, res *Result) error {

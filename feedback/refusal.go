@@ -2,10 +2,10 @@ package feedback
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // An Act is something that a person wants done: who, to what, and why. It is the argument of calls
@@ -77,12 +77,4 @@ func contradicted(by []Conflict) error {
 var errFull = ineligible("too many proposals are pending")
 
 // wrap adds to an error which call of the package failed.
-func wrap(what string, err error) error { return part("feedback: "+what, err) }
-
-// part adds to an error where it occurred.
-func part(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", name, err)
-}
+func wrap(what string, err error) error { return valid.Wrap("feedback: "+what, err) }

@@ -204,10 +204,7 @@ func (s *Service) received(f Feedback, now time.Time) (_ Feedback, err error) {
 // Feedback returns a feedback with what was made of it, or [heed.ErrNotFound].
 func (s *Service) Feedback(ctx context.Context, id string) (Feedback, error) {
 	r, err := feedbackIn(s.reading(ctx), id)
-	if err != nil {
-		return Feedback{}, fmt.Errorf("feedback: %w", err)
-	}
-	return r, nil
+	return r, valid.Wrap("feedback", err)
 }
 
 // feedbackIn returns a feedback as a step sees it. Of an erased one only the id is left, so it is

@@ -48,14 +48,14 @@ func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 	at := valid.Due(now, s.now()).UTC().Truncate(time.Microsecond)
 	changed := 0
 	err := errors.Join(
-		part("expire", s.expireAll(ctx, at, &changed)),
-		part("flush", s.every(ctx, flushEvery, flushedMark, at, func() error {
+		valid.Wrap("expire", s.expireAll(ctx, at, &changed)),
+		valid.Wrap("flush", s.every(ctx, flushEvery, flushedMark, at, func() error {
 			done, failed := s.EvaluateAll(ctx)
 			proposed, _, flushed := s.Flush(ctx)
 			changed += len(done) + len(proposed)
 			return errors.Join(failed, flushed)
 		})),
-		part("measure", s.every(ctx, measureEvery, measuredMark, at,
+		valid.Wrap("measure", s.every(ctx, measureEvery, measuredMark, at,
 			func() error { return s.measureAll(ctx, at, &changed) })),
 	)
 	s.watch.Swept(ctx, at, changed)

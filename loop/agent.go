@@ -316,8 +316,5 @@ func (a *Agent) Store() store.Store { return a.own }
 
 // wrap names the package and the method in an error, so that a host's log shows where it came from.
 func wrap(doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("loop: %s: %w", doing, err)
+	return valid.Wrap("loop: "+doing, err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -40,10 +41,7 @@ func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 	if err == nil {
 		err = d.out.Close()
 	}
-	if err != nil {
-		return fmt.Errorf("memstore: dump: %w", err)
-	}
-	return nil
+	return valid.Wrap("memstore: dump", err)
 }
 
 // A dumper writes one dump. It copies the rows of records under the lock and writes them later,

@@ -11,6 +11,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -45,10 +46,7 @@ func (s *Store) Load(ctx context.Context, from io.Reader) error {
 			return nil
 		})
 	}
-	if err != nil {
-		return fmt.Errorf("memstore: load: %w", err)
-	}
-	return nil
+	return valid.Wrap("memstore: load", err)
 }
 
 // checkEmpty returns [heed.ErrConflict] if there is anything but kinds.

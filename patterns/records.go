@@ -3,7 +3,6 @@ package patterns
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/fair"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
 
@@ -357,8 +357,5 @@ func history[T any](ctx context.Context, r *Recorder, action, about string, kind
 
 // failed adds to an error what it happened to.
 func failed(action string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("patterns: %s: %w", action, err)
+	return valid.Wrap("patterns: "+action, err)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/valid"
 )
 
 // A Ref names a record.
@@ -148,10 +149,7 @@ func (b Body) JSON() ([]byte, error) {
 		return b.json, nil
 	}
 	text, err := json.Marshal(b.value)
-	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
-	return text, nil
+	return text, valid.Wrap("store", err)
 }
 
 // Decode returns the value of a body as a T. If the body holds a T or a pointer to a T, the value

@@ -41,6 +41,7 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/thoughts"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -102,10 +103,7 @@ func ask(ctx context.Context, gate *host.Gate, model decision.LLM, text string) 
 		return verdict{}, err
 	}
 	v, err := parse(reply.Text)
-	if err != nil {
-		return v, fmt.Errorf("the model's answer: %w", err)
-	}
-	return v, nil
+	return v, valid.Wrap("the model's answer", err)
 }
 
 // A question holds the texts that a correction is compared with, each with the ids that have it.

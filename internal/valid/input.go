@@ -14,6 +14,14 @@ func Input(field, reason string, args ...any) error {
 	return &heed.InputError{Field: field, Reason: fmt.Sprintf(reason, args...)}
 }
 
+// Wrap puts what was being done before an error. Without an error it returns nil.
+func Wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
 // Name is how many bytes a name may have that a store keeps. Indexes of SQL databases take keys of
 // a few kilobytes, with several names in one key.
 const Name = 1024
