@@ -10,6 +10,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
@@ -50,15 +51,8 @@ var traceKind = store.View[Trace]{
 		Caused: []string{"Source"},
 	},
 	Place: func(t Trace) (string, time.Time, []string) {
-		return t.ResponseID, t.At, personKeys(t.Source)
+		return t.ResponseID, t.At, stores.PersonKeys(t.Source)
 	},
-}
-
-func personKeys(name string) []string {
-	if name == "" {
-		return nil
-	}
-	return []string{store.PersonKey(name)}
 }
 
 // Trace returns the trace of an answer, or [heed.ErrNotFound].

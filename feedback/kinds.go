@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
@@ -31,7 +32,7 @@ var (
 			keys := append([]string{store.Key("agent", r.Agent), store.Key("gate", r.Gate),
 				// What was not evaluated has a key as well, because a sweep looks for it.
 				store.Key("class", string(cmp.Or(r.Class, unclassified)))},
-				personKeys(r.Reviewer, r.Resolver, r.Joiner)...)
+				stores.PersonKeys(r.Reviewer, r.Resolver, r.Joiner)...)
 			if r.Cluster != "" {
 				keys = append(keys, store.Key("cluster", r.Cluster),
 					store.Key("clustered", string(r.Class)))
@@ -55,7 +56,7 @@ var (
 			if len(p.replaces()) > 0 {
 				keys = append(keys, groupKey(p.Supersedes))
 			}
-			return p.ID, p.Created, append(keys, personKeys(p.people()...)...)
+			return p.ID, p.Created, append(keys, stores.PersonKeys(p.people()...)...)
 		},
 	}}
 	// ruleKind finds rules by status, agent, cluster and people, and active rules by agent. Its
@@ -76,7 +77,7 @@ var (
 				}
 			}
 			keys = append(keys, listKeys("cluster", r.Clusters, false)...)
-			return r.ID, r.Activated, append(keys, personKeys(r.people()...)...)
+			return r.ID, r.Activated, append(keys, stores.PersonKeys(r.people()...)...)
 		},
 	}}
 	// markKind has records that several changes rely on and raise. There is one for each agent.
@@ -126,16 +127,6 @@ func listKeys(name string, values []string, all bool) (keys []string) {
 // groupKey returns the key of a proposal that supersedes just these rules.
 func groupKey(rules []string) string {
 	return store.Key("supersedes", store.IDOf(text.Distinct(rules)...))
-}
-
-// personKeys are the keys of people, each once.
-func personKeys(names ...string) (keys []string) {
-	for _, name := range names {
-		if name != "" {
-			keys = append(keys, store.PersonKey(name))
-		}
-	}
-	return text.Distinct(keys)
 }
 
 // A ProposalQuery selects proposals. A field that is not set selects all.

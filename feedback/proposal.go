@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/heedhq/heed/feedback/internal/oppose"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/prompt"
 )
@@ -117,7 +118,7 @@ const maxPeople = 100
 
 // checkPeople reports a proposal that names more people than a store finds it by.
 func (p *Proposal) checkPeople() error {
-	if len(personKeys(p.people()...)) > maxPeople {
+	if len(stores.PersonKeys(p.people()...)) > maxPeople {
 		return ineligible(fmt.Sprintf("a proposal can name %d people, and no more", maxPeople))
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/answers"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -39,11 +40,8 @@ func kindsOf(module, kind string) kinds {
 				Name: module + ".heuristic", History: history, Versioned: true,
 				Decided: []string{"Pin.actor"},
 			},
-			Place: func(r heuristicRecord) (id string, at time.Time, keys []string) {
-				if r.Pin != nil {
-					keys = []string{store.PersonKey(r.Pin.Actor)}
-				}
-				return r.ID, r.CreatedAt, keys
+			Place: func(r heuristicRecord) (string, time.Time, []string) {
+				return r.ID, r.CreatedAt, stores.PersonKeys(r.pin().Actor)
 			},
 		},
 		answers: answers.View(cmp.Or(kind, module+".answer")),

@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
@@ -114,9 +114,8 @@ func plansOf(name string) store.View[planRow] {
 			Caused: []string{"by", "plan.Event.Person"}, Whole: true,
 		},
 		Place: func(r planRow) (string, time.Time, []string) {
-			keys := []string{store.PersonKey(r.By), store.PersonKey(r.Plan.Event.Person)}
-			keys = slices.DeleteFunc(keys, func(key string) bool { return key == store.PersonKey("") })
-			return planID(r.By, r.Plan.Event.ID), r.At, slices.Compact(keys)
+			keys := stores.PersonKeys(r.By, r.Plan.Event.Person)
+			return planID(r.By, r.Plan.Event.ID), r.At, keys
 		},
 	}
 }

@@ -121,44 +121,17 @@ func tokens(text string) (all []string) {
 	return all
 }
 
-// A set is a set of words.
-type set map[string]bool
-
-// setOf returns the words of a text as a set.
-func setOf(words string) set {
-	set := make(set)
-	for _, w := range strings.Fields(words) {
-		set[w] = true
-	}
-	return set
-}
-
+// The lists of words.txt, which explains what each is for.
 var (
-	// articles do not count as words between the words of a phrase.
-	articles = setOf(`a an the its their our my your his her this these those just also very`)
-	// clauseEnds are where a judgement about the words before them ends.
-	clauseEnds = setOf(`. ; ! ? : — – but because although though however so then`)
-	// speakers begin a clause, so what was denied before them is over: "we did not wait, we split
-	// it".
-	speakers = setOf(`we i they`)
-	// refuses before a phrase, in its clause, mean that the text does not follow it: it denies it,
-	// only meant it, or is about another time. A noun of planned does so before "was".
-	refuses = setOf(`not never no nothing none nobody avoid avoids avoiding avoided without cannot
-		stop stopped against neither nor instead rather refuse refused abandoned dropped rejected
-		if unless whether planned intended meant wanted hoped wished supposed considered thought
-		discussed talked talk proposed suggested recommended advised expected might would could have
-		forgot neglected ignored regret too replaced from over next future tomorrow mistake sense`)
-	// planned are nouns of what was only meant, if "was" or "had" follows: "the plan was to …".
-	planned = setOf(`plan idea intention proposal suggestion`)
-	// harmless after a refusal turn it round: "not only", "don't forget".
-	harmless = setOf(`only just merely forget hesitate doubt objected minded merge conflicts`)
-	// blames after a phrase, in its clause or in one that goes on about it, find fault with it.
-	blames = setOf(`mistake mistaken wrong bad terrible disaster abandoned rejected dropped
-		discarded reverted regretted pointless useless overkill unnecessary error replaced scrapped
-		shelved cancelled postponed impossible unwise failed backfired broke hurt planned proposed
-		suggested considered intended supposed plan idea no not never cannot too ruled`)
-	// referents begin a sentence that goes on about the one before it: "It was a mistake."
-	referents = setOf(`it this that which they idea approach never`)
+	articles      = setOf("articles")
+	clauseEnds    = setOf("clauseEnds")
+	speakers      = setOf("speakers")
+	refuses       = setOf("refuses")
+	planned       = setOf("planned")
+	harmless      = setOf("harmless")
+	blames        = setOf("blames")
+	referents     = setOf("referents")
+	functionWords = setOf("functionWords")
 )
 
 // places returns where the words of a phrase may be in a text, if the word at a place begins it:

@@ -11,6 +11,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/fair"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/store"
 )
@@ -44,17 +45,18 @@ func kindsOf(recorder string) kinds {
 				Limits: store.Limits{Most: maxPatterns, Refuse: true}, Decided: []string{"by.actor"},
 			},
 			Place: func(p Pattern) (string, time.Time, []string) {
-				var keys []string
+				keys := stores.PersonKeys(p.By.Actor)
 				if p.State != candidate {
 					keys = append(keys, plannedKey)
 				}
-				return string(p.ID), p.UpdatedAt, person(keys, p.By.Actor)
+				return string(p.ID), p.UpdatedAt, keys
 			},
 		},
 		transitions: store.View[Transition]{
 			Kind: store.Kind{Name: recorder + ".transition", Limits: kept, Decided: []string{"actor"}},
 			Place: func(t Transition) (string, time.Time, []string) {
-				return t.ID, t.At, person([]string{store.Key("pattern", string(t.Pattern))}, t.Actor)
+				key := store.Key("pattern", string(t.Pattern))
+				return t.ID, t.At, append(stores.PersonKeys(t.Actor), key)
 			},
 		},
 		entries: store.View[Entry]{
@@ -63,8 +65,8 @@ func kindsOf(recorder string) kinds {
 				Caused: []string{"outcome.source"},
 			},
 			Place: func(e Entry) (string, time.Time, []string) {
-				keys := []string{store.Key("task", e.Outcome.Task)}
-				return e.Outcome.ID, e.RecordedAt, person(keys, e.Outcome.Source)
+				keys := append(stores.PersonKeys(e.Outcome.Source), store.Key("task", e.Outcome.Task))
+				return e.Outcome.ID, e.RecordedAt, keys
 			},
 		},
 		errors: store.View[TaskError]{
@@ -78,14 +80,6 @@ func kindsOf(recorder string) kinds {
 
 // plannedKey finds the patterns that a plan may have. Time alone makes no pattern one of them.
 const plannedKey = "planned"
-
-// person adds the key of a person's name, if there is a name.
-func person(keys []string, name string) []string {
-	if name == "" {
-		return keys
-	}
-	return append(keys, store.PersonKey(name))
-}
 
 // A reading is patterns and their evidence, read together. Evidence on a pattern is committed with
 // the pattern's record. So if the revision of a pattern is still current when a commit checks it,

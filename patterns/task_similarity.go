@@ -10,19 +10,6 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// functionWords join other words, and do not show what a task is about: articles, prepositions,
-// pronouns and the like of six languages.
-var functionWords = setOf(`
-	a an the this that these those it its he she we you they i my our your their his her me us them who which what there here
-	and or but if so as than then not no nor of to in on at by for from with without into onto over under about after before up down out off
-	is are was were be been being am do does did has have had can could should would will shall may might must let please just also only again
-	der die das den dem des ein eine einen einem einer und oder aber nicht kein keine von zu zum zur im am auf bei mit ohne aus nach vor für über unter
-	ist sind war waren sein hat haben wird werden kann soll muss bitte ich du er sie es wir ihr
-	le la les un une des du de et ou mais ne pas au aux en dans sur pour par avec sans ce cette ces il elle nous vous ils est sont été être ont que qui
-	el los las uno una unos y o pero del al con sin por para se lo su sus es son fue ser ha han como más
-	lo gli uno ed ma non di da nel nella della dello dei delle alla con senza per che si è sono era essere
-	os as um uma e mas não do da dos das em no na nos nas com sem seu sua são foi ao aos`)
-
 // wordSet returns the words of a task that show what it is about, sorted, each once. Marks, single
 // letters and numbers are left out.
 func wordSet(task string) []string {

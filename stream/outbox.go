@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/stores"
 	"github.com/heedhq/heed/store"
 )
 
@@ -26,17 +27,11 @@ var Outbox = store.Kind{Name: "stream.outbox", Limits: store.Limits{Most: 100_00
 func (e Event) Waiting(people ...string) store.Record {
 	e.At = e.At.UTC().Truncate(time.Microsecond)
 	e.Payload = slices.Clone(e.Payload)
-	var keys []string
-	for _, person := range people {
-		if key := store.PersonKey(person); person != "" && !slices.Contains(keys, key) {
-			keys = append(keys, key)
-		}
-	}
 	// Events leave in the order in which they were written, whenever they happened: all have one
 	// moment.
 	return store.Record{
 		Ref: store.Ref{Kind: Outbox.Name, ID: e.ID}, Revision: store.Once, At: time.Unix(1, 0).UTC(),
-		Keys: keys, Body: store.Of(e),
+		Keys: stores.PersonKeys(people...), Body: store.Of(e),
 	}
 }
 

@@ -14,3 +14,13 @@ func PseudonymKeyIn(tx *store.Tx) (text.PseudonymKey, error) {
 	row, err := store.Pseudonyms.In(tx, PseudonymKeyRef().ID)
 	return row.Value, err
 }
+
+// PersonKeys are the keys of people in a record, each once. An empty name has no key.
+func PersonKeys(names ...string) (keys []string) {
+	for _, name := range names {
+		if name != "" {
+			keys = append(keys, store.PersonKey(name))
+		}
+	}
+	return text.Distinct(keys)
+}

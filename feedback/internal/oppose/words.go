@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
+
+	"github.com/heedhq/heed/internal/text"
 )
 
 // wordFile has the lists. It explains what each list is for.
@@ -12,19 +14,7 @@ import (
 var wordFile string
 
 // lists has the lines of each list in words.txt, by its name.
-var lists = func() map[string][]string {
-	all, name := map[string][]string{}, ""
-	for line := range strings.Lines(wordFile) {
-		switch line = strings.TrimSpace(line); {
-		case line == "" || line[0] == '#':
-		case line[0] == '[':
-			name = strings.Trim(line, "[]")
-		default:
-			all[name] = append(all[name], line)
-		}
-	}
-	return all
-}()
+var lists = text.Lists(wordFile)
 
 // wordsOf returns the words of lists, in their order.
 func wordsOf(names ...string) (words []string) {
