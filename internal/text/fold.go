@@ -2,6 +2,8 @@ package text
 
 import (
 	"cmp"
+	_ "embed"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -124,17 +126,24 @@ func styled(r rune) rune {
 	return r
 }
 
-// bases has for each letter with a mark one with a mark less. A letter with two marks loses one
-// with each look-up.
-var bases = func() map[rune]rune {
-	all := make(map[rune]rune)
-	for _, written := range composed {
-		letters := []rune(written)
-		for i := 0; i+1 < len(letters); i += 2 {
-			all[letters[i+1]] = letters[i]
+// composedFile has the letters with marks, and explains its lines.
+//
+//go:embed composed.txt
+var composedFile string
+
+// composed has for a letter and a mark the letter with the mark. bases has for each letter with a
+// mark one with a mark less. A letter with two marks loses one with each look-up.
+var composed, bases = func() (map[[2]rune]rune, map[rune]rune) {
+	whole, less := make(map[[2]rune]rune), make(map[rune]rune)
+	for line := range strings.Lines(composedFile) {
+		text, _ := strconv.Unquote(`"` + strings.TrimSpace(line) + `"`)
+		letters := []rune(text) // the mark, a blank, and pairs of letters
+		for i := 2; line[0] != '#' && i+1 < len(letters); i += 2 {
+			whole[[2]rune{letters[i], letters[0]}] = letters[i+1]
+			less[letters[i+1]] = letters[i]
 		}
 	}
-	return all
+	return whole, less
 }()
 
 // Base returns a letter with a mark less, or the letter itself.
@@ -148,7 +157,7 @@ func Compose(letters []rune) []rune {
 	var whole []rune
 	for _, r := range letters {
 		if last := len(whole) - 1; last >= 0 {
-			if one := together(whole[last], r); one != 0 {
+			if one := composed[[2]rune{whole[last], r}]; one != 0 {
 				whole[last] = one
 				continue
 			}
@@ -156,15 +165,4 @@ func Compose(letters []rune) []rune {
 		whole = append(whole, r)
 	}
 	return whole
-}
-
-// together returns the letter that is a letter with a mark, or 0.
-func together(letter, mark rune) rune {
-	letters := []rune(composed[mark])
-	for i := 0; i < len(letters); i += 2 {
-		if letters[i] == letter {
-			return letters[i+1]
-		}
-	}
-	return 0
 }

@@ -1,6 +1,7 @@
 package text
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,54 +10,33 @@ import (
 	"unicode/utf8"
 )
 
-// A script has letters and marks that occur together in a word. Its ranges leave out letters that
-// are only in old or technical texts.
-type script struct {
-	// name is for people, in the error about a mixed word. Each range has its first and last rune.
-	name   string
-	ranges [][2]rune
+// A span is a range of characters of a script. The script's name is for people, in the error about
+// a mixed word.
+type span struct {
+	script      string
+	first, last rune
 }
 
-// scripts are those in everyday use. Other characters are refused: characters for compatibility,
-// phonetic letters, and letters in two parts where Unicode has a whole one.
-var scripts = []script{
-	{"Latin", [][2]rune{
-		{'a', 'z'}, {0xc0, 0xd6}, {0xd8, 0xf6}, {0xf8, 0x131}, {0x134, 0x13e}, {0x141, 0x148},
-		{0x14a, 0x1bf}, {0x1cd, 0x1f0}, {0x1f4, 0x236},
-		{0x238, 0x24f}, {0x253, 0x254}, {0x256, 0x257}, {0x259, 0x259}, {0x25b, 0x25b}, {0x260, 0x260},
-		{0x263, 0x263}, {0x268, 0x268},
-		{0x26f, 0x26f}, {0x272, 0x272}, {0x275, 0x275}, {0x283, 0x283}, {0x288, 0x28c}, {0x292, 0x292},
-		{0x1e00, 0x1e99}, {0x1e9c, 0x1eff},
-	}},
-	{"Greek", [][2]rune{{0x386, 0x386}, {0x388, 0x3ce}}},
-	{"Cyrillic", [][2]rune{{0x400, 0x482}, {0x48a, 0x52f}}},
-	{"Armenian", [][2]rune{{0x561, 0x586}}},
-	{"Hebrew", [][2]rune{{0x5d0, 0x5f2}}},
-	{"Arabic", [][2]rune{{0x620, 0x63f}, {0x641, 0x64a}, {0x66e, 0x66f}, {0x671, 0x674},
-		{0x679, 0x6d3}, {0x6d5, 0x6d5}, {0x6fa, 0x6fc}}},
-	{"Thaana", [][2]rune{{0x780, 0x7b1}}},
-	{"Devanagari", [][2]rune{{0x900, 0x950}, {0x955, 0x97f}}},
-	{"Bengali", [][2]rune{{0x980, 0x9fd}}},
-	{"Gurmukhi", [][2]rune{{0xa00, 0xa7f}}},
-	{"Gujarati", [][2]rune{{0xa80, 0xaff}}},
-	{"Oriya", [][2]rune{{0xb00, 0xb7f}}},
-	{"Tamil", [][2]rune{{0xb80, 0xbff}}},
-	{"Telugu", [][2]rune{{0xc00, 0xc54}, {0xc57, 0xc7f}}},
-	{"Kannada", [][2]rune{{0xc80, 0xcff}}},
-	{"Malayalam", [][2]rune{{0xd00, 0xd3a}, {0xd3d, 0xd7f}}},
-	{"Sinhala", [][2]rune{{0xd80, 0xdff}}},
-	{"Thai", [][2]rune{{0xe00, 0xe7f}}},
-	{"Lao", [][2]rune{{0xe80, 0xedb}, {0xede, 0xeff}}},
-	{"Myanmar", [][2]rune{{0x1000, 0x108c}, {0x108e, 0x109f}}},
-	{"Georgian", [][2]rune{{0x10d0, 0x10fa}}},
-	{"Ethiopic", [][2]rune{{0x1200, 0x135a}}},
-	{"Khmer", [][2]rune{{0x1780, 0x17d3}}},
-	{"Chinese, Japanese or Korean", [][2]rune{
-		{0x3005, 0x3005}, {0x3041, 0x3096}, {0x30a1, 0x30fa}, {0x30fc, 0x30fc}, {0x3105, 0x312f},
-		{0x3400, 0x9fff}, {0xac00, 0xd7a3}, {0x20000, 0x2f7ff},
-		{0x30000, 0x323af},
-	}},
-}
+// scriptFile has the scripts in everyday use, and explains which characters they leave out.
+//
+//go:embed scripts.txt
+var scriptFile string
+
+// spans are the characters of scriptFile.
+var spans = func() (all []span) {
+	for line := range strings.Lines(scriptFile) {
+		name, ranges, _ := strings.Cut(line, ": ")
+		if line[0] == '#' {
+			continue
+		}
+		for _, text := range strings.Fields(ranges) {
+			s := span{script: name}
+			_, _ = fmt.Sscanf(text, "%x-%x", &s.first, &s.last)
+			all = append(all, s)
+		}
+	}
+	return all
+}()
 
 // swappable are marks below or above the character before them, whose order has no meaning: the
 // sign for no vowel, dots, tones and vowels.
@@ -181,11 +161,9 @@ func scriptOf(r rune) string {
 		unicode.Deprecated) {
 		return ""
 	}
-	for _, s := range scripts {
-		for _, span := range s.ranges {
-			if r >= span[0] && r <= span[1] {
-				return s.name
-			}
+	for _, s := range spans {
+		if r >= s.first && r <= s.last {
+			return s.script
 		}
 	}
 	return ""
