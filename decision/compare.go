@@ -45,9 +45,7 @@ func (d *Decider) compare(
 	}
 	for i, s := range similarities {
 		id := candidates[i].HeuristicID
-		c := answer.Comparison{
-			HeuristicID: id, Similarity: s, Agrees: s >= same,
-		}
+		c := answer.Comparison{HeuristicID: id, Similarity: s, Agrees: s >= same}
 		if c.Agrees {
 			res.Convergence = append(res.Convergence, c)
 		}

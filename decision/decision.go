@@ -147,9 +147,7 @@ type LLM interface {
 type LLMFunc func(ctx context.Context, r LLMRequest) (LLMResponse, error)
 
 // Generate calls the function.
-func (f LLMFunc) Generate(
-	ctx context.Context, r LLMRequest,
-) (LLMResponse, error) {
+func (f LLMFunc) Generate(ctx context.Context, r LLMRequest) (LLMResponse, error) {
 	return f(ctx, r)
 }
 

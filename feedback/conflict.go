@@ -224,8 +224,7 @@ func (s *Service) against(tx *store.Tx, d *Draft) ([]Conflict, error) {
 		return nil, nil
 	}
 	conflicts, err := s.conflicts(tx, d, nil, "")
-	return slices.DeleteFunc(conflicts,
-		func(c Conflict) bool { return c.Kind != contradiction }), err
+	return slices.DeleteFunc(conflicts, func(c Conflict) bool { return c.Kind != contradiction }), err
 }
 
 // DryRun returns the past corrections to which a draft would have applied, the most alike first,

@@ -245,8 +245,7 @@ func selectType(cluster []Feedback, text string) string {
 	switch {
 	case all(Approved):
 		return positiveExample
-	case slices.ContainsFunc(cluster,
-		func(r Feedback) bool { return r.Severity == critical }),
+	case slices.ContainsFunc(cluster, func(r Feedback) bool { return r.Severity == critical }),
 		oppose.Read(text).Binds():
 		return constraint
 	case all(Rejected):

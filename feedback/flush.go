@@ -217,9 +217,7 @@ func (s *Service) readyFor(
 
 // moreAgree reports whether fresh evidence supports a rejected proposal: two people gave it, and
 // one of them had given no evidence before the rejection.
-func moreAgree(
-	fresh []Feedback, heard map[string]bool, key text.PseudonymKey,
-) bool {
+func moreAgree(fresh []Feedback, heard map[string]bool, key text.PseudonymKey) bool {
 	people, another := map[string]bool{}, false
 	for i := range fresh {
 		who := key.Of(fresh[i].Reviewer)

@@ -63,8 +63,7 @@ var (
 	// version shows whether the rules that a process holds are current.
 	ruleKind = kindOf[Rule]{store.View[Rule]{
 		Kind: store.Kind{
-			Name: "feedback.rule", Versioned: true, Limits: store.Limits{Most: 100_000,
-				Refuse: true},
+			Name: "feedback.rule", Versioned: true, Limits: store.Limits{Most: 100_000, Refuse: true},
 			Decided: []string{"authors", "writers", "approvals.*.actor"},
 		},
 		Place: func(r Rule) (string, time.Time, []string) {

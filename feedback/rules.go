@@ -206,8 +206,7 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (Proposal
 	id := s.cfg.NewID()
 	a := Act{ID: sub.Replaces, Actor: sub.Actor, Reason: sub.Reason, Kind: "modify", Draft: &d}
 	return act(ctx, s, a, func(c *change) (p Proposal, err error) {
-		c.Want(d.wants(), waitingWants,
-			store.Wants{Refs: []store.Ref{proposalKind.Ref(sub.Replaces)}})
+		c.Want(d.wants(), waitingWants, store.Wants{Refs: []store.Ref{proposalKind.Ref(sub.Replaces)}})
 		known, err := s.proposed(c, &Proposal{Draft: d, Previous: sub.Replaces})
 		if err != nil || known.ID != "" {
 			return known, err

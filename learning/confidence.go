@@ -165,9 +165,7 @@ func (m *Module) Standings(ctx context.Context, heuristicIDs ...string) (_ map[s
 
 // ConfidencesIn returns how far heuristics are trusted now, by id, within a step. They include what
 // the step counted so far. Unknown ids are left out. It reads what Wants names.
-func (m steps) ConfidencesIn(
-	tx *store.Tx, heuristicIDs ...string,
-) (map[string]float64, error) {
+func (m steps) ConfidencesIn(tx *store.Tx, heuristicIDs ...string) (map[string]float64, error) {
 	l := m.ledger(tx)
 	if err := l.read(heuristicIDs...); err != nil {
 		return nil, err
@@ -325,8 +323,7 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation
 		}
 	}
 	slices.SortStableFunc(e.History, func(a, b evidence.Observation) int {
-		return b.At.Compare(
-			a.At)
+		return b.At.Compare(a.At)
 	})
 	return e, nil
 }

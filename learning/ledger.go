@@ -137,9 +137,7 @@ func (l *ledger) read(heuristicIDs ...string) error {
 //
 // readOnce reports false if a heuristic has another version or domain than the module knew, because
 // the evidence is about another wording then, or about other people.
-func (l *ledger) readOnce(
-	ids []string,
-) (all map[string]*account, current bool, err error) {
+func (l *ledger) readOnce(ids []string) (all map[string]*account, current bool, err error) {
 	m, k, known := l.m, &l.m.kinds, l.m.lastSeen(ids)
 	crowds := make(map[string]*crowd, 1)
 	for _, last := range known {

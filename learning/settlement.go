@@ -222,9 +222,7 @@ func (s *settlement) agreed(heuristicID string, all ...answer.Credit) {
 }
 
 // agreement returns the entry of a part of what an answer of the model is worth for a heuristic.
-func (s *settlement) agreement(
-	compared answer.Comparison, part answer.Credit, number int,
-) *entry {
+func (s *settlement) agreement(compared answer.Comparison, part answer.Credit, number int) *entry {
 	id := store.IDOf(compared.HeuristicID, strconv.Itoa(number))
 	e := &entry{
 		signal: Signal{Worth: clamped(part.Worth)}, cell: cellAgreed, id: s.id("agreed:" + id),

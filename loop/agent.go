@@ -90,9 +90,7 @@ type Agent struct {
 func New(ctx context.Context, cfg Config) (*Agent, error) {
 	clock := cfg.Testing.Now
 	cfg = cfg.withDefaults()
-	shared := &Agent{
-		models: &availability{of: make(map[string]*health)}, gates: new(sync.Map),
-	}
+	shared := &Agent{models: &availability{of: make(map[string]*health)}, gates: new(sync.Map)}
 	own := cfg.validate()
 	if own != nil { // an agent of the parts alone shows their faults, and needs no host's chooser
 		cfg.Choosing.Choose = nil

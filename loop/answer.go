@@ -160,8 +160,7 @@ func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 	case p.unkept() && p.Result.Path != "":
 		return a.catchUp(ctx, p)
 	case p.Ready:
-		return Answer{}, wrap("answered", valid.Input("Plan",
-			"is ready: no model was to be asked"))
+		return Answer{}, wrap("answered", valid.Input("Plan", "is ready: no model was to be asked"))
 	case r.InputTokens < 0 || r.OutputTokens < 0 || r.Latency < 0:
 		return Answer{}, wrap("answered", valid.Input("Reply",
 			"must not have negative tokens or a negative latency"))
@@ -282,9 +281,7 @@ func (a *Agent) ways(ctx context.Context, p *Plan) (ids []string) {
 
 // answer returns the answer of a plan that is ready.
 func (p *Plan) answer() Answer {
-	return Answer{
-		ID: p.Event.ID, Text: p.Text, Plan: *p, Result: p.Result, Degraded: p.Degraded,
-	}
+	return Answer{ID: p.Event.ID, Text: p.Text, Plan: *p, Result: p.Result, Degraded: p.Degraded}
 }
 
 // converse has the model read the conversation so far. If there is a conversation, or the text has

@@ -324,8 +324,7 @@ func (c *Config) validate() error {
 	found.Check(c.DB == nil || c.Store == nil, "DB", "set", "must not be set with Store")
 	found.Check(c.Keep >= 0, "Keep", c.Keep, "must not be negative")
 	fit, answers := c.Tuning.Fit, c.Tuning.AnswerFit
-	found.Check(fit > 0 && fit <= 1, "Tuning.Fit", fit,
-		"must be in (0, 1]")
+	found.Check(fit > 0 && fit <= 1, "Tuning.Fit", fit, "must be in (0, 1]")
 	found.Check(answers >= fit && (answers <= 1 || answers == fit),
 		"Tuning.AnswerFit", answers, "must be in [Fit, 1]")
 	found.Check(c.Budget.Time > 0, "Budget.Time", c.Budget.Time, "must not be negative")
@@ -333,8 +332,7 @@ func (c *Config) validate() error {
 	domains := c.Tuning.Extract
 	found.Check(len(domains) == 0 || c.Model != nil, "Tuning.Extract", domains,
 		"needs Model, which writes the heuristics")
-	found.Check(c.Control >= 0 && c.Control <= 1, "Control", c.Control,
-		"must be in [0, 1]")
+	found.Check(c.Control >= 0 && c.Control <= 1, "Control", c.Control, "must be in [0, 1]")
 	for i := range c.Arms {
 		field, value, reason := c.Arms[i].fault(c.knows)
 		found.Check(field == "", fmt.Sprintf("Arms[%d].%s", i, field), value, reason)

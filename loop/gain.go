@@ -183,9 +183,7 @@ func (a *Agent) countGain(tx *store.Tx, r *answer.Answer) {
 			return
 		}
 		name := side(&t) + sign
-		of := []evidence.Observation{
-			a.gained(days, "", name, r.At.UTC().Format(time.DateOnly)),
-		}
+		of := []evidence.Observation{a.gained(days, "", name, r.At.UTC().Format(time.DateOnly))}
 		if t.Share > 0 {
 			of = append(of, a.gained(parts, r.Domain, name, arm),
 				a.gained(pairs, shareText(t.Share), name, strconv.Itoa(t.Group)))

@@ -124,9 +124,7 @@ func (a *Agent) undoneBefore(tx *store.Tx, e *Event) (ids []string, err error) {
 }
 
 // hearIn counts what the event's own text means for earlier answers.
-func (a *Agent) hearIn(
-	tx *store.Tx, p *Plan, h hearing,
-) (changes []*learning.Change, err error) {
+func (a *Agent) hearIn(tx *store.Tx, p *Plan, h hearing) (changes []*learning.Change, err error) {
 	e := &p.Event
 	if p.Command {
 		if p.Undone, err = a.undoneBefore(tx, e); err != nil {

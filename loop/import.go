@@ -337,9 +337,7 @@ func (a *Agent) validatePast(p *Past) error {
 // importRow adds a row to a step. A row that adds no statement to an answer that is there counts as
 // known. What it adds is settled as for a live statement, so evidence and records are in one
 // commit.
-func (a *Agent) importRow(
-	tx *store.Tx, done *Imported, p *Past, item string, now time.Time,
-) error {
+func (a *Agent) importRow(tx *store.Tx, done *Imported, p *Past, item string, now time.Time) error {
 	row, err := a.answers.In(tx, answers.ID(p.Event.ID))
 	if err != nil {
 		return err

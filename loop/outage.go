@@ -213,9 +213,7 @@ func (l *lifeline) Sweep(ctx context.Context, now time.Time) error {
 
 // trying passes on what a store yields, and notices whether it fails. An error ends the loop, and
 // so does the caller, which is no failure.
-func trying[T any](
-	ctx context.Context, l *lifeline, all iter.Seq2[T, error],
-) iter.Seq2[T, error] {
+func trying[T any](ctx context.Context, l *lifeline, all iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		err := l.try(ctx, reading, func() error {
 			for v, err := range all {

@@ -83,9 +83,7 @@ func (a *Agent) make(ctx context.Context, tenant string) (*Agent, error) {
 		return nil, err
 	}
 	cfg.Store, cfg.DB = own, nil
-	return build(ctx, cfg, &Agent{
-		models: a.models, gates: a.gates, tenant: tenant, root: a,
-	})
+	return build(ctx, cfg, &Agent{models: a.models, gates: a.gates, tenant: tenant, root: a})
 }
 
 // A tenantPool holds the agents of tenants. It is safe for concurrent use. If two callers make the
@@ -198,9 +196,7 @@ type lasting struct {
 }
 
 // Commit implements [store.Store].
-func (s *lasting) Commit(
-	ctx context.Context, batches ...store.Batch,
-) ([]store.Receipt, error) {
+func (s *lasting) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
 	// The record is in the tenant's part of the store, so its kind is the tenant's.
 	stays := s.of.stay
 	stays.Kind = store.KindIn(stays.Kind, s.of.tenant)
@@ -218,9 +214,7 @@ func expecting(p store.Precondition, batches []store.Batch) []store.Batch {
 
 // Commit implements [store.Store]. A conflict may be the caller's own, or mean that the tenant
 // left. The stay's record decides.
-func (s *active) Commit(
-	ctx context.Context, batches ...store.Batch,
-) ([]store.Receipt, error) {
+func (s *active) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
 	receipts, err := s.Store.Commit(ctx, expecting(s.stay, batches)...)
 	if errors.Is(err, heed.ErrConflict) {
 		stays := staysOf(s.root.cfg.Name)

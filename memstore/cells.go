@@ -361,9 +361,7 @@ func (c *cell) selected(q *store.CellQuery, oldest evidence.Instant, to []eviden
 // naming returns the cells that name a source, in order. If a source is lost in the sums of any
 // cell of the tenant, it may be the one that is asked for, and the answer is an error for all
 // cells: a job that forgets the person must not begin then.
-func (s *state) naming(
-	source, tenant string, now evidence.Instant,
-) (all []*cell, err error) {
+func (s *state) naming(source, tenant string, now evidence.Instant) (all []*cell, err error) {
 	oldest := s.oldestHistory(now)
 	for c := range s.cells() {
 		if _, of := store.KindOf(c.Kind); of != tenant {

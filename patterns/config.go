@@ -148,9 +148,7 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Recorder, 
 	if err == nil {
 		err = own.Rebuild(ctx, r.cfg.Store, store.AuditEntry{
 			At: r.cfg.Now(), Actor: actor, Action: r.cfg.Name + ".rebuild", Subject: r.cfg.Name,
-			Reason: reason, Details: map[string]string{
-				"maturity.half_life": r.cfg.HalfLife.String(),
-			},
+			Reason: reason, Details: map[string]string{"maturity.half_life": r.cfg.HalfLife.String()},
 		}, r.policies)
 	}
 	if err != nil {

@@ -67,8 +67,7 @@ func (r *Recorder) decide(
 		case !known && !warned:
 			return heed.ErrNotFound
 		case p.Anti || warned:
-			return valid.Input("Pattern",
-				"is an anti-pattern: decide on the pattern that it was made of")
+			return valid.Input("Pattern", "is an anti-pattern: decide on the pattern that it was made of")
 		}
 		wanted := p.clone()
 		switch err := change(d, &wanted); {

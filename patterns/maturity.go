@@ -30,19 +30,8 @@ const (
 	harmfulFrom = 0.3 // more deprecates a pattern or a criterion
 )
 
-// multiplier returns the factor that a state puts on a score. The factors are the design's.
-func multiplier(state string) float64 {
-	switch state {
-	case candidate:
-		return 0.5
-	case established:
-		return 1
-	case proven:
-		return 1.5
-	default:
-		return 0
-	}
-}
+// multipliers are the factors that states put on a score: 0 for all others. They are the design's.
+var multipliers = map[string]float64{candidate: 0.5, established: 1, proven: 1.5}
 
 // quarter is the default half-life of patterns and criteria.
 const quarter = 90 * 24 * time.Hour

@@ -130,7 +130,7 @@ func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
 			s.Conditions = append(s.Conditions, r.isRecent(&s, now))
 		}
 	}
-	s.Multiplier = multiplier(s.State)
+	s.Multiplier = multipliers[s.State]
 	return s
 }
 

@@ -357,8 +357,7 @@ func (j *joint) commit(q *queue) error {
 			return err
 		}
 		return j.change.retry(func() error {
-			return q.store.db.enter(j.ctx, j.enter,
-				func(t *tx) error { return j.run(q, t) })
+			return q.store.db.enter(j.ctx, j.enter, func(t *tx) error { return j.run(q, t) })
 		})
 	})
 	_, err = j.change.result(err)

@@ -138,8 +138,7 @@ func (t *tx) naming(source, tenant string) (parts []evidence.Part, err error) {
 		err := scan(&kind, &scope)
 		// It is an error before the first part, because a job that began could not be finished.
 		if _, of := store.KindOf(kind); err == nil && of == tenant {
-			err = fmt.Errorf("in a cell of kind %q and scope %q: %w", kind, scope,
-				evidence.ErrForgotten)
+			err = fmt.Errorf("in a cell of kind %q and scope %q: %w", kind, scope, evidence.ErrForgotten)
 		}
 		return err
 	})

@@ -448,9 +448,7 @@ func (l *Learner) toRestart(ctx context.Context, s *segment, c *change) ([]evide
 // evidence from before the change. These are dropped by a job in the first commit only, because
 // they do not belong to single cells. The id of a batch is derived from the change, so two
 // processes that find the same change restart once.
-func (l *Learner) restart(
-	ctx context.Context, s *segment, c *change, cells []evidence.Cell,
-) error {
+func (l *Learner) restart(ctx context.Context, s *segment, c *change, cells []evidence.Cell) error {
 	at, of := c.outcomes[c.at].at.Time(), l.cfg.Arms[c.arm].ID
 	reason := fmt.Sprintf("the rewards of %s changed from %.2f to %.2f on average", of,
 		c.mean(c.outcomes[:c.at]), c.mean(c.outcomes[c.at:]))

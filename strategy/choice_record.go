@@ -114,8 +114,7 @@ type ChoiceFilter struct {
 // decoded.
 func (f *ChoiceFilter) passes(a *answer.Answer) bool {
 	c := a.Choice
-	return (f.Session == "" || f.Session == c.Session) &&
-		(f.Item == "" || f.Item == c.Item) &&
+	return (f.Session == "" || f.Session == c.Session) && (f.Item == "" || f.Item == c.Item) &&
 		(f.Category == "" || f.Category == c.Category) &&
 		(f.Context == "" || f.Context == c.Context)
 }

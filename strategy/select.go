@@ -351,9 +351,7 @@ func (l *Learner) keep(tx *store.Tx, m *making, last keptChoice, r *remembered) 
 		row := sessionRow{ID: l.lastID(&m.Query), At: r.made.At, Choice: &r.made}
 		sessions.Put(tx, row, last.revision)
 	default:
-		row := &answer.Answer{
-			ID: m.id.String(), At: r.made.At, Session: m.Session, Choice: &r.made,
-		}
+		row := &answer.Answer{ID: m.id.String(), At: r.made.At, Session: m.Session, Choice: &r.made}
 		kept := l.answers.Record(*row, last.revision)
 		tx.Put(kept)
 		if last.Answer != nil {

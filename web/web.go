@@ -111,8 +111,7 @@ func Over(parts *view.Source, cfg Config) (*Handler, error) {
 		cfg: cfg, over: parts, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
 		watch: watch.New(cfg.Observer, "web", cfg.Now),
 		calls: rate{perSecond: cfg.Rate, now: cfg.Now, until: map[string]time.Time{}},
-		reads: rate{perSecond: max(cfg.Rate, leastPages), now: cfg.Now,
-			until: map[string]time.Time{}},
+		reads: rate{perSecond: max(cfg.Rate, leastPages), now: cfg.Now, until: map[string]time.Time{}},
 	}
 	h.mux.Handle("/v1/", h.api())
 	h.pages()

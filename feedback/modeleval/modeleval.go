@@ -67,9 +67,7 @@ const system = `You compare what reviewers have asked of one agent. For the new 
 	`the numbers: {"same": [], "opposite": []}`
 
 // New returns an evaluator that asks a model. It is safe for concurrent use.
-func New(
-	model decision.LLM,
-) func(context.Context, feedback.Case) (feedback.Evaluation, error) {
+func New(model decision.LLM) func(context.Context, feedback.Case) (feedback.Evaluation, error) {
 	gate := host.NewGate(abandoned)
 	return func(ctx context.Context, c feedback.Case) (feedback.Evaluation, error) {
 		q := questionOf(&c)

@@ -61,24 +61,15 @@ func Weight(s *answer.Statement) float64 { return cmp.Or(s.Weight, 1) }
 // five marks, 1 is -1, 3 is 0 and 5 is 1.
 func Scored(mark, points int) float64 { return 2*float64(mark-1)/float64(points-1) - 1 }
 
-// points returns the highest mark of a scale, 0 for no scale.
-func points(scale string) int {
-	switch scale {
-	case "user":
-		return 3
-	case "dev":
-		return 5
-	default:
-		return 0
-	}
-}
+// points are the highest marks of scales.
+var points = map[string]int{"user": 3, "dev": 5}
 
 // Value returns how good the answer was, of a mark and of an undo too.
 func Value(s *answer.Statement) float64 {
 	if s.How == Undo {
 		return -1
 	}
-	if most := points(s.Scale); most > 0 {
+	if most := points[s.Scale]; most > 0 {
 		return Scored(s.Score, most)
 	}
 	return s.Value
@@ -117,7 +108,7 @@ func Validate(s *answer.Statement) error {
 		"Channel", s.Channel, "HeuristicID", s.Of); err != nil {
 		return err
 	}
-	switch most := points(s.Scale); {
+	switch most := points[s.Scale]; {
 	case !ValidTarget(s.Target):
 		return valid.Input("Target", "must be rule, response or empty")
 	case !validKind(s.Kind):

@@ -8,26 +8,19 @@ import (
 // ChannelWords describes how something is known, by the name of its channel. Names of the host's
 // own stay as they are. Pages, the command and the pages of an answer use it. The words begin with
 // who spoke, and [StatementWords] relies on that.
-func ChannelWords(name string) string {
-	switch name { // the channels of package learning, which explains them
-	case "user_explicit":
-		return "a user said it"
-	case "dev":
-		return "a developer said it"
-	case "outcome":
-		return "an outcome was reported"
-	case "implicit_timeout", "silence":
-		return "nobody said anything"
-	case "implicit_undo":
-		return "the user took it back"
-	case "implicit_ignored":
-		return "the user went on without a word"
-	case "implicit_outcome":
-		return "an outcome came"
-	case "agreement":
-		return "the model said the same"
-	}
-	return name
+func ChannelWords(name string) string { return cmp.Or(channelWords[name], name) }
+
+// channelWords has the channels of package learning, which explains them.
+var channelWords = map[string]string{
+	"user_explicit":    "a user said it",
+	"dev":              "a developer said it",
+	"outcome":          "an outcome was reported",
+	"implicit_timeout": "nobody said anything",
+	"silence":          "nobody said anything",
+	"implicit_undo":    "the user took it back",
+	"implicit_ignored": "the user went on without a word",
+	"implicit_outcome": "an outcome came",
+	"agreement":        "the model said the same",
 }
 
 // StatementWords describes how something is known and from whom: a person or an instrument by name,

@@ -85,8 +85,7 @@ func (w *Watch) confess(ctx context.Context) {
 }
 
 func notCalled(err error) bool {
-	return errors.Is(err, host.ErrBusy) ||
-		errors.Is(err, host.ErrWaited)
+	return errors.Is(err, host.ErrBusy) || errors.Is(err, host.ErrWaited)
 }
 
 // fail reports to the observer how its own call ended.

@@ -38,8 +38,7 @@ func (f *fixture) review(p feedback.Proposal, decision feedback.Decision, lead s
 func (f *fixture) wantInRequests(times int, texts ...string) {
 	for i, r := range f.model.requests() {
 		for _, text := range texts {
-			f.Equal(fmt.Sprintf("how often request %d has the text %q", i+1, text), r.count(text),
-				times)
+			f.Equal(fmt.Sprintf("how often request %d has the text %q", i+1, text), r.count(text), times)
 		}
 	}
 }

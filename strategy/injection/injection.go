@@ -261,8 +261,7 @@ func Parse(text string) (Strategy, error) {
 		if value[0] == '"' {
 			value, _ = strconv.Unquote(value) // "" if it can't be, which is written otherwise
 		}
-		given, rest = append(given, answer.Setting{Name: found[1], Value: value}),
-			rest[len(found[0]):]
+		given, rest = append(given, answer.Setting{Name: found[1], Value: value}), rest[len(found[0]):]
 	}
 	s, err := read(strategy.ArmID(arm), given)
 	if err != nil {

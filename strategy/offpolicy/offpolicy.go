@@ -111,8 +111,7 @@ func estimate(
 		return Estimate{}, fmt.Errorf("offpolicy: %w",
 			valid.Input("log", "must have at least two choices"))
 	case !(level > 0 && level < 1):
-		return Estimate{}, fmt.Errorf("offpolicy: %w",
-			valid.Input("level", "must be in (0, 1)"))
+		return Estimate{}, fmt.Errorf("offpolicy: %w", valid.Input("level", "must be in (0, 1)"))
 	}
 	var mean, weights, weightSquares float64
 	gained, lost := make([]float64, len(log)), make([]float64, len(log))

@@ -3,7 +3,6 @@ package broker
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -16,10 +15,7 @@ type Faults = valid.Faults
 
 // Wrap adds to an error where it is from.
 func Wrap(where string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", where, err)
+	return valid.Wrap(where, err)
 }
 
 // TimeText returns the time of an event by RFC 3339. It refuses an event without a topic.
