@@ -179,9 +179,6 @@ type usage struct{ calls, input, output atomic.Int64 }
 
 // counting returns the similarity with its calls counted.
 func (s *sameMeaning) counting(u *usage) *sameMeaning {
-	if s.llm == nil {
-		return s
-	}
 	return &sameMeaning{LLMFunc(func(ctx context.Context, r LLMRequest) (LLMResponse, error) {
 		u.calls.Add(1)
 		reply, err := s.llm.Generate(ctx, r)

@@ -280,13 +280,10 @@ func knows(a *answer.Answer, id string) bool {
 		slices.ContainsFunc(a.Statements, func(s answer.Statement) bool { return s.ID == id })
 }
 
-// settled returns the record with an outcome. A record that has, or had, the outcome stays as it
-// is. An outcome ends silence and expiry. If there are too many outcomes, the first by time is left
-// out of the record, but stays in the evidence.
+// settled returns the record with an outcome that it does not know. An outcome ends silence and
+// expiry. If there are too many outcomes, the first by time is left out of the record, but stays in
+// the evidence.
 func settled(a *answer.Answer, result Result) *answer.Answer {
-	if knows(a, result.ID) {
-		return a
-	}
 	next := *a
 	if c := a.Choice; c.Expired { // silent choices have expired as well
 		changed := *c

@@ -295,16 +295,15 @@ func keysOf(a *answer.Answer) (keys []string) {
 			keys = append(keys, key)
 		}
 	}
-	if a.Session != "" {
-		add(Session(a.Session))
+	named := func(key func(string) string, name string) {
+		if name != "" {
+			add(key(name))
+		}
 	}
+	named(Session, a.Session)
 	if c := a.Choice; c != nil {
-		if c.Session != "" {
-			add(Session(c.Session))
-		}
-		if c.Item != "" {
-			add(Item(c.Item))
-		}
+		named(Session, c.Session)
+		named(Item, c.Item)
 		if c.Linear != nil {
 			add(Vectors(c.Learner, Scope(c.Category, c.Context)))
 		}
@@ -313,7 +312,10 @@ func keysOf(a *answer.Answer) (keys []string) {
 		}
 	}
 	for i := range a.Fires {
-		open(a, &a.Fires[i], add)
+		if f := &a.Fires[i]; !f.Closed {
+			add(waiting(a, f.Due))
+			open(a, f, named)
+		}
 	}
 	for _, name := range People(a) {
 		add(store.PersonKey(name))
@@ -322,33 +324,23 @@ func keysOf(a *answer.Answer) (keys []string) {
 		add(Bad)
 	}
 	for i := range a.Statements {
-		if s := &a.Statements[i]; s.Message != "" {
-			add(UndoneBy(s.Message))
-		}
+		named(UndoneBy, a.Statements[i].Message)
 	}
 	return keys
 }
 
-// open adds the keys by which a fire is found while messages can change it. A fire that no message
-// can change any more has no such key, and so costs no search.
-func open(a *answer.Answer, f *answer.Fire, add func(string)) {
-	if f.Closed {
-		return
-	}
-	add(waiting(a, f.Due))
+// open adds the keys by which a fire that is open is found while messages can change it. A fire
+// that no message can change any more has no such key, and so costs no search.
+func open(a *answer.Answer, f *answer.Fire, named func(key func(string) string, name string)) {
 	r := ReceptionOf(a, f.Heuristic)
 	if undoable := r.Undo == nil || a.Person != "" && !TookBack(a, f.Heuristic, a.Person); undoable {
-		if a.Session != "" {
-			add(OpenSession(a.Session))
-		}
-		if a.Person != "" {
-			add(OpenTo(a.Person))
-		}
+		named(OpenSession, a.Session)
+		named(OpenTo, a.Person)
 	}
-	if a.Stream != "" && r.Ignored == nil {
-		add(OpenStream(a.Stream))
+	if r.Ignored == nil {
+		named(OpenStream, a.Stream)
 	}
-	if f.Phrase != "" && r.Expected == nil {
-		add(OpenPhrase(f.Phrase))
+	if r.Expected == nil {
+		named(OpenPhrase, f.Phrase)
 	}
 }

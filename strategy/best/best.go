@@ -186,10 +186,7 @@ func (r *Race) stands(ctx context.Context, q strategy.Query) (s state, err error
 		s, err = r.standsIn(tx, q)
 		return err
 	})
-	if err != nil {
-		err = fmt.Errorf("best: %w", err)
-	}
-	return s, err
+	return s, valid.Wrap("best", err)
 }
 
 // standsIn does what stands does, as a part of a step.
@@ -279,13 +276,11 @@ func (r *Race) settle(tx *store.Tx, s *state) {
 // by the error with which it won, whatever the settings are now.
 func (r *Race) holds(s *state) bool {
 	e := &s.ended.Value
-	if e.Resets != s.resets || len(e.Arms) != len(s.records) || winner.Lost(e.Sums, s.seen.Sums) {
+	same := slices.EqualFunc(e.Arms, r.learner.Arms, func(id strategy.ArmID, a strategy.Arm) bool {
+		return id == a.ID
+	})
+	if e.Resets != s.resets || !same || winner.Lost(e.Sums, s.seen.Sums) {
 		return false
-	}
-	for i, arm := range r.learner.Arms {
-		if e.Arms[i] != arm.ID {
-			return false
-		}
 	}
 	lead := slices.Index(e.Arms, e.Arm)
 	return lead >= 0 && !winner.Refuted(s.records, lead, e.Error, indifference)

@@ -87,9 +87,6 @@ func Arms(others ...strategy.Parameter) []strategy.Arm {
 	return arms
 }
 
-// millis writes a duration as the catalogue does.
-func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
-
 // A Strategy is an arm of the catalogue with its parameters, in the form for a host. The fields
 // that belong to the arm are set. The others are zero.
 type Strategy struct {
@@ -140,11 +137,7 @@ func (s *Strategy) parameters() []parameter {
 // Of reads a choice among the arms of the catalogue. An arm, a parameter or a value that the
 // catalogue does not have is a [*heed.InputError].
 func Of(c strategy.Choice) (Strategy, error) {
-	var given []answer.Setting
-	for name, value := range c.Parameters() {
-		given = append(given, answer.Setting{Name: name, Value: value})
-	}
-	return read(c.Arm, given)
+	return read(c.Arm, c.Record().Parameters)
 }
 
 // read makes a strategy of an arm and its settings. Every parameter of the arm must be valid then,
@@ -230,7 +223,7 @@ func (s Strategy) String() string {
 		case *bool:
 			value = strconv.FormatBool(*v)
 		case *time.Duration:
-			value = millis(*v)
+			value = strconv.FormatInt(v.Milliseconds(), 10)
 		}
 		texts = append(texts, p.name+"="+value)
 	}
@@ -264,11 +257,8 @@ func Parse(text string) (Strategy, error) {
 		given, rest = append(given, answer.Setting{Name: found[1], Value: value}), rest[len(found[0]):]
 	}
 	s, err := read(strategy.ArmID(arm), given)
-	if err != nil {
-		return Strategy{}, err
-	}
-	if s.String() != text {
+	if err == nil && s.String() != text {
 		return Strategy{}, malformed
 	}
-	return s, nil
+	return s, err
 }

@@ -140,8 +140,7 @@ func (r *reading) mark(c rune) {
 	}
 }
 
-// script returns the group of scripts of a letter, by rough ranges of Unicode. The last two are the
-// scripts of East Asia, and Hangul.
+// script returns the group of scripts of a letter, by rough ranges of Unicode. The last is Hangul.
 func script(c rune) int {
 	switch {
 	case c < 0x0250:
@@ -150,17 +149,11 @@ func script(c rune) int {
 		return 1 // Greek and Cyrillic
 	case c < 0x0E00:
 		return 2 // of the Near East and India
+	case !unicode.Is(unicode.Hangul, c):
+		return 3 // of East Asia
 	default:
-		return 3 + btoi(unicode.Is(unicode.Hangul, c))
+		return 4
 	}
-}
-
-// btoi returns 1 for true.
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // negations are English words that turn a meaning. "t" is what "don't" ends with, because an

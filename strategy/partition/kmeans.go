@@ -34,18 +34,23 @@ const (
 // finite. With unit vectors the nearest cell has the greatest inner product, so no lengths are
 // computed later.
 func unit(vector []float32) ([]float32, bool) {
-	var squares float64
-	for _, x := range vector {
-		squares += float64(x) * float64(x)
-	}
-	if !(squares > 0) || math.IsInf(squares, 0) {
+	length, out := lengthOf(vector), make([]float32, len(vector))
+	if !(length > 0) || math.IsInf(length, 0) {
 		return nil, false
 	}
-	length, out := math.Sqrt(squares), make([]float32, len(vector))
 	for i, x := range vector {
 		out[i] = float32(float64(x) / length)
 	}
 	return out, true
+}
+
+// lengthOf returns the length of a vector.
+func lengthOf[T float32 | float64](vector []T) float64 {
+	var squares float64
+	for _, x := range vector {
+		squares += float64(x) * float64(x)
+	}
+	return math.Sqrt(squares)
 }
 
 // dot returns the inner product of vectors of one length. Four sums at a time let the processor add
@@ -208,11 +213,7 @@ func (s sum) add(vector []float32, times float64) {
 // length of the sum is its mass: vectors that differ add up to less, and then the middle moves more
 // easily.
 func (s sum) cell(c cell) cell {
-	var squares float64
-	for _, x := range s {
-		squares += x * x
-	}
-	length := math.Sqrt(squares)
+	length := lengthOf(s)
 	if c.mass = min(length, maxMass); length < 1e-9 {
 		return c
 	}

@@ -114,15 +114,15 @@ type Partition struct {
 func New(ctx context.Context, cfg Config) (*Partition, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
-		return nil, wrap("new", err)
+		return nil, valid.Wrap("partition: new", err)
 	}
 	p := &Partition{
 		cfg: cfg, key: [2]uint64{cfg.Seed.Uint64(), cfg.Seed.Uint64()}, states: make(map[int]*state),
 	}
 	if err := cfg.Store.Declare(ctx, kind.Kind); err != nil {
-		return nil, wrap("new", err)
+		return nil, valid.Wrap("partition: new", err)
 	}
-	return p, wrap("new", p.readAll(ctx))
+	return p, valid.Wrap("partition: new", p.readAll(ctx))
 }
 
 // Item returns the item of a text: the name of its cell, for example "partition:286.7". It is ""
@@ -135,10 +135,10 @@ func (p *Partition) Item(
 ) (item string, vector []float32, err error) {
 	vectors, err := p.cfg.Embed(ctx, []string{text})
 	if err != nil {
-		return "", nil, wrap("item", err)
+		return "", nil, valid.Wrap("partition: item", err)
 	}
 	item, err = p.Of(vectors[0])
-	return item, vectors[0], wrap("item", err)
+	return item, vectors[0], valid.Wrap("partition: item", err)
 }
 
 // Of returns the item of a vector: see [Partition.Item]. A vector that is zero or not finite is
@@ -180,7 +180,7 @@ func (p *Partition) remember(v []float32) {
 // there is room for.
 func (p *Partition) Sweep(ctx context.Context, now time.Time) error {
 	if err := p.readAll(ctx); err != nil {
-		return wrap("sweep", err)
+		return valid.Wrap("partition: sweep", err)
 	}
 	p.mu.Lock()
 	seen := make(map[int][][]float32)
@@ -203,7 +203,7 @@ func (p *Partition) Sweep(ctx context.Context, now time.Time) error {
 			p.mu.Unlock()
 		}
 	}
-	return wrap("sweep", errors.Join(errs...))
+	return valid.Wrap("partition: sweep", errors.Join(errs...))
 }
 
 // learn moves the cells of vectors of one length by a batch. If another process was quicker, it
@@ -293,14 +293,6 @@ func (p *Partition) take(numbers int, next *state) {
 	if s := p.states[numbers]; s == nil || s.revision < next.revision {
 		p.states[numbers] = next
 	}
-}
-
-// wrap adds to an error what the partition was doing.
-func wrap(doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("partition: %s: %w", doing, err)
 }
 
 var _ heed.Sweeper = (*Partition)(nil)

@@ -88,13 +88,10 @@ func stateOf(kept *store.Row[row]) (*state, error) {
 	for i, c := range r.Cells {
 		vector := make([]float32, len(c.Vector)/4)
 		n, _ := binary.Decode(c.Vector, binary.LittleEndian, vector)
-		var squares float64
-		for _, x := range vector {
-			squares += float64(x) * float64(x)
-		}
-		if n != len(c.Vector) || n != 4*r.Numbers || !(math.Abs(squares-1) < 1e-3) {
-			return nil, fmt.Errorf("cell %d has a vector of %d bytes and length %v: %w", i, n,
-				math.Sqrt(squares), heed.ErrDamaged)
+		length := lengthOf(vector)
+		if n != len(c.Vector) || n != 4*r.Numbers || !(math.Abs(length-1) < 5e-4) {
+			return nil, fmt.Errorf("cell %d has a vector of %d bytes and length %v: %w", i, n, length,
+				heed.ErrDamaged)
 		}
 		s.cells = append(s.cells, cell{c.ID, c.Mass, vector})
 	}
