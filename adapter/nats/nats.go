@@ -23,6 +23,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/internal/broker"
+	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -65,7 +66,7 @@ func (s *Sink) Publish(ctx context.Context, e stream.Event) error {
 	header := natsgo.Header{headerID: {url.QueryEscape(e.ID)}, headerAt: {at}}
 	m := &natsgo.Msg{Subject: e.Topic, Data: e.Payload, Header: header}
 	_, err = s.js.PublishMsg(ctx, m)
-	return broker.Wrap("nats: publish", err)
+	return valid.Wrap("nats: publish", err)
 }
 
 // isSubject reports whether a text is a subject that one can publish to.
@@ -209,5 +210,5 @@ func settled(what string, err error) error {
 	if errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
 		return nil
 	}
-	return broker.Wrap("nats: "+what, err)
+	return valid.Wrap("nats: "+what, err)
 }

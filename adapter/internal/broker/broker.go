@@ -5,7 +5,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/stream"
 )
@@ -13,19 +12,14 @@ import (
 // Faults collects the faults of a configuration.
 type Faults = valid.Faults
 
-// Wrap adds to an error where it is from.
-func Wrap(where string, err error) error {
-	return valid.Wrap(where, err)
-}
-
 // TimeText returns the time of an event by RFC 3339. It refuses an event without a topic.
 func TimeText(e *stream.Event) (string, error) {
 	if e.Topic == "" {
-		return "", &heed.InputError{Field: "Topic", Reason: "must be set"}
+		return "", valid.Input("Topic", "must be set")
 	}
 	at, err := e.At.MarshalText()
 	if err != nil {
-		return "", &heed.InputError{Field: "At", Reason: "must have a year up to 9999"}
+		return "", valid.Input("At", "must have a year up to 9999")
 	}
 	return string(at), nil
 }
