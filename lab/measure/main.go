@@ -28,16 +28,16 @@ var budgets = []struct {
 	name string
 	budget
 }{
-	{"library: code lines", budget{34_000, 37_940}},
+	{"library: code lines", budget{34_000, 37_562}},
 	{"library: code for 100 lines of comments", budget{400, 400}},
 	// This is 6,300 lines with blanks and one comment for nine lines of code. More comments cost
 	// nothing.
-	{"sqlstore: code lines", budget{5_370, 5_283}},
-	{"suites: lines", budget{5_500, 7_077}},
-	{"command, pages, API, MCP: lines", budget{9_400, 10_335}},
-	{"adapters, streams: lines", budget{5_000, 5_538}},
-	{"lab: lines", budget{9_000, 8_996}},
-	{"all: lines", budget{80_000, 93_000}},
+	{"sqlstore: code lines", budget{5_370, 5_281}},
+	{"suites: lines", budget{5_500, 7_076}},
+	{"command, pages, API, MCP: lines", budget{9_400, 10_316}},
+	{"adapters, streams: lines", budget{5_000, 5_527}},
+	{"lab: lines", budget{9_000, 8_995}},
+	{"all: lines", budget{80_000, 92_000}},
 	{"library: exported names", budget{600, 727}},
 	{"library: settings", budget{200, 193}},
 	{"loop.Config: fields", budget{20, 20}},
