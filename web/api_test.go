@@ -849,7 +849,7 @@ func TestAnAnswerTakesLongerThanItsBody(t *testing.T) {
 	r.Header = http.Header{"X-Person": {"shop"}, "Content-Type": {"application/json"}}
 	got, err := server.Client().Do(r)
 	require.NoError(t, err)
-	defer got.Body.Close()
+	require.NoError(t, got.Body.Close())
 	assert.Equal(t, http.StatusOK, got.StatusCode)
 }
 
