@@ -323,7 +323,7 @@ func TestTheLeadOfALinearLevel(t *testing.T) {
 		"three people":             {map[string]float64{"ann": 100, "bob": 1, "eve": 1}, 4 + 1 + 1},
 		"people and instruments": {
 			map[string]float64{"ann": 0.3, "bob": -5, "eve": 0.1, "ci": 7, "suite": 8},
-			0.25 - 0.25 + 0.1 + 7 + 8,
+			0.25 + -0.25 + 0.1 + 7 + 8,
 		},
 		"three people who lose": {map[string]float64{"ann": -5, "bob": -4, "eve": -6}, -15},
 	} {
