@@ -23,7 +23,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/internal/broker"
-	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -66,7 +65,7 @@ func (s *Sink) Publish(ctx context.Context, e stream.Event) error {
 	header := natsgo.Header{headerID: {url.QueryEscape(e.ID)}, headerAt: {at}}
 	m := &natsgo.Msg{Subject: e.Topic, Data: e.Payload, Header: header}
 	_, err = s.js.PublishMsg(ctx, m)
-	return valid.Wrap("nats: publish", err)
+	return broker.Wrap("nats: publish", err)
 }
 
 // isSubject reports whether a text is a subject that one can publish to.
@@ -210,5 +209,5 @@ func settled(what string, err error) error {
 	if errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
 		return nil
 	}
-	return valid.Wrap("nats: "+what, err)
+	return broker.Wrap("nats: "+what, err)
 }

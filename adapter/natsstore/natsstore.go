@@ -34,7 +34,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/internal/broker"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 )
@@ -166,7 +165,7 @@ func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
 	if err == nil {
 		err = s.do(ctx, &call{action: &action{At: s.moment(), Declare: kinds}}).err
 	}
-	return valid.Wrap("natsstore: declare", err)
+	return broker.Wrap("natsstore: declare", err)
 }
 
 // Read implements [store.Store].
@@ -254,7 +253,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 			At: s.moment(), Sweep: true, Until: evidence.InstantOf(now),
 		}}).err)
 	}
-	return valid.Wrap("natsstore: sweep", err)
+	return broker.Wrap("natsstore: sweep", err)
 }
 
 // checkClock refuses what a handle would do whose clock is ahead of the servers' clock by more than

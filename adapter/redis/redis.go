@@ -24,7 +24,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/internal/broker"
-	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -61,7 +60,7 @@ func (s *Sink) Publish(ctx context.Context, e stream.Event) error {
 	}
 	values := []any{fieldID, e.ID, fieldAt, at, fieldPayload, e.Payload}
 	err = s.client.XAdd(ctx, &goredis.XAddArgs{Stream: e.Topic, Values: values}).Err()
-	return valid.Wrap("redis: publish", err)
+	return broker.Wrap("redis: publish", err)
 }
 
 // SourceConfig configures a [Source]. Client, Stream, Group and Consumer must be set.
@@ -244,7 +243,7 @@ func (d *delivery) Ack(ctx context.Context) error {
 		}
 		return nil
 	})
-	return valid.Wrap("redis: acknowledge", err)
+	return broker.Wrap("redis: acknowledge", err)
 }
 
 // rejectScript ends the lease of an entry, if the consumer has it in hand. JUSTID leaves the count
@@ -258,6 +257,6 @@ return #held`)
 
 func (d *delivery) Reject(ctx context.Context) error {
 	cfg := d.source.cfg
-	return valid.Wrap("redis: reject", rejectScript.Run(ctx, cfg.Client, []string{cfg.Stream},
+	return broker.Wrap("redis: reject", rejectScript.Run(ctx, cfg.Client, []string{cfg.Stream},
 		cfg.Group, cfg.Consumer, d.id, cfg.Lease.Milliseconds()).Err())
 }

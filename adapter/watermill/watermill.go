@@ -19,7 +19,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/adapter/internal/broker"
-	"github.com/heedhq/heed/internal/valid"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -56,7 +55,7 @@ func (s *Sink) Publish(ctx context.Context, e stream.Event) error {
 	}
 	m := message.NewMessageWithContext(ctx, e.ID, slices.Clone(e.Payload))
 	m.Metadata.Set(metaAt, at)
-	return valid.Wrap("watermill: publish", s.publisher.Publish(e.Topic, m))
+	return broker.Wrap("watermill: publish", s.publisher.Publish(e.Topic, m))
 }
 
 // SourceConfig configures a [Source]. Subscriber and Topic must be set.

@@ -12,6 +12,9 @@ import (
 // Faults collects the faults of a configuration.
 type Faults = valid.Faults
 
+// Wrap adds to an error where it is from.
+func Wrap(where string, err error) error { return valid.Wrap(where, err) }
+
 // TimeText returns the time of an event by RFC 3339. It refuses an event without a topic.
 func TimeText(e *stream.Event) (string, error) {
 	if e.Topic == "" {
