@@ -52,11 +52,11 @@ func TestTheAccountHasSilence(t *testing.T) {
 		require.NoError(t, w.Sweep(ctx, time.Time{}))
 		account, err = w.Explain(ctx, id)
 		require.NoError(t, err)
-		assert.Contains(t, account.String(), "nobody said anything 2026-01-05", name)
+		assert.Contains(t, account.String(), "no user reacted 2026-01-05", name)
 		require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: -1}))
 		account, err = w.Explain(ctx, id)
 		require.NoError(t, err)
-		assert.NotContains(t, account.String(), "known by: nobody said anything", name)
+		assert.NotContains(t, account.String(), "known by: no user reacted", name)
 	}
 }
 

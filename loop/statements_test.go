@@ -325,7 +325,7 @@ func TestCorrectionsEndTheSilence(t *testing.T) {
 			text := account.String()
 			assert.NotContains(t, text, "not known yet")
 			if !late {
-				assert.NotContains(t, text, "nobody said anything")
+				assert.NotContains(t, text, "no user reacted")
 			}
 			assert.NotContains(t, text, "known by: nobody")
 			for _, reviewer := range reviewers {
@@ -359,7 +359,7 @@ func TestCorrectionsCountAgainstTheHeuristic(t *testing.T) {
 	assert.InDelta(t, before, w.confidence("rotate"), 1e-9, "silence is no approval now")
 	account := w.account("heuristic")
 	assert.EqualValues(t, -1, account.Worth)
-	assert.NotContains(t, account.String(), "nobody said anything")
+	assert.NotContains(t, account.String(), "no user reacted")
 	require.NoError(t, thumbOf("mo", 1, 20).addStatement(w, "heuristic"))
 	assert.Greater(t, w.confidence("rotate"), after[1], "the thumb replaces the complaint")
 	assert.InDelta(t, -1./3, w.account("heuristic").Worth, 1e-9)

@@ -42,7 +42,7 @@ func TestSeenBy(t *testing.T) {
 	o.Cell.Name = "disagreed"
 	assert.Equal(t, known(view.DisagreementChannel), known(view.ChannelOf(&o)))
 	assert.Equal(t, "thumb", known("thumb"))
-	assert.Equal(t, "nobody said anything, thumb", text.ChannelsWords("implicit_timeout, thumb"))
+	assert.Equal(t, "no user reacted, thumb", text.ChannelsWords("implicit_timeout, thumb"))
 }
 
 // An arm leads where it is the best with a probability of a half or more.

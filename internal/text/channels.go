@@ -15,8 +15,8 @@ var channelWords = map[string]string{
 	"user_explicit":    "a user said it",
 	"dev":              "a developer said it",
 	"outcome":          "an outcome was reported",
-	"implicit_timeout": "nobody said anything",
-	"silence":          "nobody said anything",
+	"implicit_timeout": "no user reacted",
+	"silence":          "no user reacted",
 	"implicit_undo":    "the user took it back",
 	"implicit_ignored": "the user went on without a word",
 	"implicit_outcome": "an outcome came",
@@ -44,7 +44,7 @@ func StatementWords(channel, kind, source string) string {
 		return words
 	case channel == "outcome":
 		return source + " reported an outcome"
-	case strings.HasPrefix(words, "nobody "):
+	case strings.HasPrefix(words, "no user "):
 		return source + " said nothing"
 	}
 	return words + " by " + source

@@ -35,7 +35,7 @@ func TestStatementWords(t *testing.T) {
 		"the instrument without a name reported: x": {"x", "instrument", ""},
 		"desk reported an outcome":                  {"outcome", "", "desk"},
 		"an outcome was reported":                   {"outcome", "unknown", ""},
-		"nobody said anything":                      {"implicit_timeout", "", ""},
+		"no user reacted":                           {"implicit_timeout", "", ""},
 		"ann said nothing":                          {"implicit_timeout", "person", "ann"},
 		"thumb by ann":                              {"thumb", "person", "ann"},
 	} {

@@ -25,7 +25,7 @@ func TestConsumerLargeEvent(t *testing.T) {
 		Signals: slices.Repeat([]attribution.DirectSignal{{Kind: attribution.Retry},
 			{Kind: attribution.Retry, Session: "elsewhere"}}, many/2),
 	}
-	known := long(500, 5000) // of one choice, each an outcome of its own
+	known := long(500, 5000) // of one choice; each is another outcome
 	a.Items = append(a.Items, slices.Repeat([]attribution.Worth{{Item: "i", Activated: true,
 		Value: 1}}, known)...)
 	d.tape.events = []stream.Event{d.report(t, "large", a)}
