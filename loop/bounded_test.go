@@ -59,6 +59,7 @@ func TestAChooserThatHangs(t *testing.T) {
 				}
 				c.cfg.Lessons = loop.Lessons{
 					Notes: []loop.Note{{ID: "n", Text: "Room 3 has the disk of db-1."}}}
+				c.cfg.Budget.Time = time.Second
 				noModel := name == "there is no other"
 				if noModel {
 					c.cfg.Arms[0].Model = own
@@ -98,6 +99,8 @@ func TestAnEmbedderThatHangs(t *testing.T) {
 		w := newWorld(t, loop.Config{Arms: twoArms,
 			Choosing: loop.Choosing{ByText: true},
 			Tuning:   loop.Tuning{Similarity: hang}})
+		w.cfg.Budget.Time = 0 // half of the default
+		w.Agent = w.again()
 		rule := approved(t, w.Feedback(), "Name the server.")
 		began := time.Now()
 		answer := w.answer(loop.Event{Text: full})
@@ -237,6 +240,7 @@ func TestAFunctionThatNeverReturns(t *testing.T) {
 				if cfg.Arms == nil {
 					cfg.Arms = twoArms
 				}
+				cfg.Budget.Time = time.Second
 				cfg.Lessons = loop.Lessons{Notes: []loop.Note{{ID: "n", Topic: full,
 					Text: "Room 3 has the disk of db-1."}}}
 				w := newWorld(t, cfg)
@@ -398,6 +402,7 @@ func TestPartsShareTheBudgetOfTime(t *testing.T) {
 			})
 			w := newWorld(t, loop.Config{
 				Arms: twoArms, Tuning: loop.Tuning{Similarity: embeds},
+				Budget: loop.Budget{Time: time.Second},
 				Choosing: loop.Choosing{ByText: true, Choose: func(
 					_ context.Context, l *strategy.Learner,
 				) (loop.Chooser, error) {

@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -128,6 +129,8 @@ func newWorld(t *testing.T, cfg loop.Config) *world {
 		return fmt.Sprint("event-", n)
 	}
 	cfg.Testing.Now, cfg.Testing.Seed = w.clock.Now, rand.NewPCG(1, 2)
+	// The budget is of real time. On a busy machine a test can wait for a second.
+	cfg.Budget.Time = cmp.Or(cfg.Budget.Time, time.Minute)
 	w.store, w.cfg = cfg.Store, cfg
 	agent, err := loop.New(ctx, cfg)
 	require.NoError(t, err)
