@@ -231,7 +231,7 @@ func TestOutagesAreRecordedAfterAClockWasPutBack(t *testing.T) {
 
 // An outage that a sweep can't record is recorded by the next one.
 func TestASweepThatFailsRecordsOutagesLater(t *testing.T) {
-	storetest.FailEach(func(at int, after bool) bool {
+	failEach(t, func(t *testing.T, at int, after bool) bool {
 		w := newIsland(t, loop.Config{})
 		w.answer(loop.Event{Text: "The mail is late"})
 		w.sea.SetAway(true)

@@ -71,7 +71,7 @@ func TestAnAnswerWithoutTheNthStoreCall(t *testing.T) {
 			require.NoError(t, err)
 			require.Nil(t, given.Degraded)
 			want := whole.learned()
-			storetest.FailEach(func(at int, after bool) bool {
+			failEach(t, func(t *testing.T, at int, after bool) bool {
 				where := fmt.Sprintf("call %d, after %v", at, after)
 				w := lossy(t)
 				w.fails.Fail(at, after)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -20,6 +21,7 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -204,3 +206,12 @@ func each(rows []loop.Past) iter.Seq2[loop.Past, error] {
 }
 
 func newSource(seed uint64) rand.Source { return rand.NewPCG(seed, seed) }
+
+// failEach is [storetest.FailEach] with a clock that stands still: on a busy machine a failing try
+// can take so long that it counts as hanging, and the agent gives up the next calls at once.
+func failEach(t *testing.T, run func(t *testing.T, at int, after bool) bool) {
+	storetest.FailEach(func(at int, after bool) (failed bool) {
+		synctest.Test(t, func(t *testing.T) { failed = run(t, at, after) })
+		return failed
+	})
+}

@@ -613,7 +613,7 @@ func TestASweepPassesOverADamagedTenant(t *testing.T) {
 
 // A tenant that answers is swept later, whichever call of the store fails at first.
 func TestAnActiveTenantIsNoted(t *testing.T) {
-	storetest.FailEach(func(at int, after bool) bool {
+	failEach(t, func(t *testing.T, at int, after bool) bool {
 		sea := &storetest.Failing{Store: new(memstore.Store)}
 		w := newWorld(t, loop.Config{Store: sea})
 		sea.Fail(at, after)
