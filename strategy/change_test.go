@@ -482,6 +482,36 @@ func TestTwoPeopleAndAnInstrumentMayChangeAnArm(t *testing.T) {
 	assert.NotZero(t, restarts(t, st))
 }
 
+// What comes after a clock that was ahead is from before the change that it found, and counts again
+// once somebody resets the item.
+func TestAResetEndsAChangeOfAClockAhead(t *testing.T) {
+	c, q := &clock{}, strategy.Query{Item: "changes"}
+	st := newStore(t, c.Now)
+	l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("good", "spare")})
+	play := func(value float64) {
+		for range 30 {
+			c.Advance(time.Minute)
+			try(t, l, q, "good", value)
+		}
+	}
+	count := func() (n uint64) {
+		for _, p := range kept(t, st, q, "arm") {
+			n += p.Tally.N()
+		}
+		return n
+	}
+	play(1)
+	c.Advance(30 * 24 * time.Hour)
+	play(-1)
+	c.Advance(-30 * 24 * time.Hour)
+	assert.EqualValues(t, 30, count())
+	play(1)
+	assert.EqualValues(t, 30, count())
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Item: q.Item, Reason: "the clock was ahead"}))
+	play(1)
+	assert.EqualValues(t, 30, count())
+}
+
 // The evidence of an arm that is no longer configured stays as it is when others begin again.
 func TestAChangeLeavesArmsThatAreGone(t *testing.T) {
 	c := &clock{}
