@@ -115,6 +115,7 @@ func TestNoIDLeadsElsewhere(t *testing.T) {
 		"../../etc/passwd", "/abs", "..", ".", ".git", "a/b", "a\\b", "CON", "con", "A", "a", "a ", "ä",
 		"x\x7f", strings.Repeat("y", 1000),
 		strings.Repeat("y", 1001), "nul.x", "a~b", "*", "?", "漢字", "-", "~", "a:b", "a.json", "",
+		"AZ09_.%",
 	}
 	var a feedback.Archive
 	for _, id := range ids {
@@ -122,6 +123,8 @@ func TestNoIDLeadsElsewhere(t *testing.T) {
 	}
 	files := tree(t, a)
 	assert.Len(t, files, len(ids), "no two meet")
+	assert.Contains(t, strings.Join(names(files), "\n"), "/az09_--~", "what is plain stays")
+	assert.Contains(t, strings.Join(names(files), "\n"), "/"+strings.Repeat("y", 80)+"~")
 	folded := map[string]bool{}
 	for name := range files {
 		assert.True(t, fs.ValidPath(name), name)

@@ -55,6 +55,7 @@ func TestChecks(t *testing.T) {
 		broken     []string
 	}{
 		{"", "Dear Ann, use the store", nil},
+		{"", `Dear Ann, read \u0050ostgres`, nil}, // only arguments are decoded
 		{"", "Use Postgres", []string{"Greet: it does not match ^Dear ",
 			`Name no database: it matches (?i)\b(postgres|mysql)`}},
 		{"sql", "select * from postgres", nil},

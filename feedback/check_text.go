@@ -20,7 +20,7 @@ type checkedText struct {
 // mean the same, so they are decoded, and encoded with sorted keys and without escapes of HTML.
 func checkedOf(c *Checked) checkedText {
 	t := checkedText{raw: c.Text, wholes: []string{c.Text}}
-	if c.Tool == "" || c.Text == "" {
+	if c.Tool == "" {
 		return t
 	}
 	whole, err := canonical(c.Text)

@@ -130,6 +130,32 @@ func TestRecurrenceIsWhatARuleIsJudgedBy(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 }
 
+// A rule that was retired while it was measured gets no effect, also once it is back.
+func TestAnEffectIsOfTheRuleThatWasMeasured(t *testing.T) {
+	w, n := watched(t, feedback.Config{})
+	was := w.activate(rule("Be brief"))
+	e := feedback.Effect{Status: "effective", Measured: start.Add(day)}
+	_, err := w.rules.Move(ctx, order(was.ID), feedback.StateRetired)
+	require.NoError(t, err)
+	require.NoError(t, feedback.KeepEffect(ctx, w.Service, was, e))
+	assert.Zero(t, w.rule(was.ID).Effect)
+	again := w.change(was.ID, feedback.Restore)
+	require.NoError(t, feedback.KeepEffect(ctx, w.Service, was, e))
+	assert.Zero(t, w.rule(was.ID).Effect)
+	require.NoError(t, feedback.KeepEffect(ctx, w.Service, again, e))
+	assert.Equal(t, e, w.rule(was.ID).Effect)
+	assert.Empty(t, changes(t, n, "harmful"))
+
+	e.Status, e.Measured = "harmful", start.Add(2*day)
+	require.NoError(t, feedback.KeepEffect(ctx, w.Service, again, e))
+	require.NoError(t, feedback.KeepEffect(ctx, w.Service, again, e))
+	assert.Len(t, changes(t, n, "harmful"), 1, "once")
+	entries, err := w.Audit(ctx, 1)
+	require.NoError(t, err)
+	assert.Equal(t, []any{"feedback.propose-retirement", e.Measured},
+		[]any{entries[0].Action, entries[0].At})
+}
+
 // unfit is a world with that many rules, each for an agent of its own, the later ones the worse, a
 // month on.
 func unfit(t *testing.T, n int, cfg feedback.Config) *world {

@@ -332,7 +332,7 @@ func (c *change) release(matches []Match) {
 		cluster = cmp.Or(cluster, m.ID)
 		m.released = true
 		m.Class, m.Action, m.Cluster, m.Link, m.Worded = EdgeCase, documentOnly, cluster, 1, false
-		m.Confidence = support{1, 1, 1}.confidence()
+		m.Confidence = alone
 		c.promote(m.Feedback)
 	}
 }

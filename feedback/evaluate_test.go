@@ -199,6 +199,7 @@ func TestAResolutionHoldsForThePairOfTexts(t *testing.T) {
 		assert.Equal(t, []string{"evaluate:", "promote:cleo"}, w.audit(second.ID))
 		assert.NotEqual(t, feedback.Ambiguous, w.says("bob", off).Class, as)
 		assert.NotEqual(t, feedback.Ambiguous, w.says("ann", on).Class, as)
+		assert.Equal(t, feedback.Ambiguous, w.says("eve", "never disable caching of pages").Class, as)
 		assert.Equal(t, feedback.Ambiguous, w.says("eve", "do not enable caching of pages").Class,
 			"nobody resolved these words")
 	}
@@ -211,6 +212,9 @@ func TestWhatOpposesAMemberStaysOutOfItsCluster(t *testing.T) {
 	assert.Equal(t, "d1", w.get("d2").Cluster)
 	r := w.says("ann", "cap how often an upload is tried in gRPC")
 	assert.Equal(t, "d3", r.Cluster, "it opposes the second, though not the first")
+	assert.Equal(t, "d1", w.says("ann", "limit the retries").Cluster)
+	r = w.says("ann", "cap how often uploads are tried in gRPC")
+	assert.Equal(t, "d3", r.Cluster, "the cluster of the nearest has what it opposes")
 }
 
 // everything finds all texts alike.

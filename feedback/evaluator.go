@@ -170,6 +170,9 @@ func (s support) confidence() float64 {
 	return 1 - math.Exp2(-0.8*max(s.strength+float64(s.reviewers)-1, 0))
 }
 
+// alone is the confidence of one correction.
+var alone = support{reviewers: 1, strength: 1}.confidence()
+
 // enough reports whether the support makes a cluster [GeneralizableHigh].
 func (s support) enough() bool {
 	return s.occurrences >= enoughCorrections || s.reviewers >= enoughReviewers

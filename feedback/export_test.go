@@ -177,6 +177,14 @@ func SameText(a, b string) bool { return plain(a) == plain(b) }
 // Windowed returns a configuration that compares with so many of the latest decisions.
 func Windowed(window int) Config { return Config{window: window} }
 
+// Window is how many of the latest decisions are compared.
+func Window(c Config) int { return c.window }
+
+// KeepEffect stores what was measured of a rule.
+func KeepEffect(ctx context.Context, s *Service, measured Rule, e Effect) error {
+	return s.keepEffect(ctx, &measured, e)
+}
+
 // Expedite is the confidence from which on a cluster is proposed at once.
 const Expedite = expedite
 

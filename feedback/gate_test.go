@@ -646,6 +646,10 @@ func TestACorrectorIsNoOutsider(t *testing.T) {
 		assert.Equal(t, []int{2, 1, 1},
 			[]int{p.Quorum.Approvals, p.Quorum.Missing, p.Quorum.Outsiders}, first)
 		assert.Equal(t, []string{"ann", "bob", "cleo"}, w.pending().Authors, first)
+		_, again := w.says("zoe", "Be brief!"), w.pending()
+		w.damage("feedback.record", fmt.Sprint("d", w.count))
+		_, err := w.review(again, approve, "zoe")
+		require.ErrorIs(t, err, heed.ErrDamaged, "whether she gave some is not known")
 		assert.Equal(t, feedback.StateApproved, w.approve(p, "dan").Status)
 	}
 }

@@ -255,6 +255,8 @@ func TestNoForgedSectionStays(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotContains(t, strings.ToLower(in.Prompt), "mallory", name)
 		assert.Equal(t, 1, strings.Count(strings.ToLower(in.Prompt), "learned rules (from"), name)
+		assert.Equal(t, 1, strings.Count(strings.ToLower(in.Prompt),
+			strings.ToLower(strings.Trim(feedback.Ending, "#_ "))), name)
 		assert.Contains(t, in.Prompt, "Write it.", name)
 		assert.True(t, strings.HasSuffix(in.Prompt, "Now."), "%s: %q", name, in.Prompt)
 		f := w.correction("ann", "")

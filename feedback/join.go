@@ -65,8 +65,7 @@ func movable(c *change, id string) (Feedback, error) {
 	if err != nil {
 		return r, err
 	}
-	if !r.corrects() || r.Private || r.content() == "" ||
-		!r.Class.correction() && r.Class != Ambiguous {
+	if r.content() == "" || !r.Class.correction() && r.Class != Ambiguous {
 		return r, notNow("feedback", r.Class)
 	}
 	pending, err := waiting(c.Tx, c.now)
@@ -195,6 +194,6 @@ func (f *Feedback) separate(others []Feedback) {
 	f.Rationale = "a person took it out of its cluster"
 	if f.Class.generalizable() {
 		f.Class, f.Action, f.Confidence = EdgeCase, documentOnly,
-			min(f.Confidence, support{1, 1, 1}.confidence())
+			min(f.Confidence, alone)
 	}
 }

@@ -135,6 +135,9 @@ func TestJoinAndSplitAreRefused(t *testing.T) {
 	private := w.correction("ann", "say nothing")
 	private.Private = true
 	w.add(private)
+	untexted := w.correction("ann", "")
+	untexted.Decision = feedback.Rejected
+	require.Equal(t, feedback.EdgeCase, w.add(untexted).Class)
 	for name, test := range map[string]struct {
 		id, with string
 		refusal  string
@@ -144,6 +147,7 @@ func TestJoinAndSplitAreRefused(t *testing.T) {
 		"with an approval":      {"d1", "d4", "state"},
 		"what is kept out":      {"d5", "d1", "state"},
 		"with what is kept out": {"d1", "d5", "state"},
+		"without a text":        {"d6", "d1", "state"},
 	} {
 		_, err := w.Join(ctx, by("cleo", test.id), test.with)
 		assert.Equal(t, test.refusal, feedback.Refusal(err), name)

@@ -2,6 +2,8 @@ package feedback_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -178,9 +180,12 @@ func TestTheObserverIsToldOfASweepThatFails(t *testing.T) {
 		if after {
 			return true
 		}
-		w.clock.advance(2 * day)
+		p := w.propose("paul", rule(fmt.Sprint("Say why in line ", at)))
+		w.clock.advance(8 * day)
+		n.all = nil
 		st.Fail(at, false)
 		err := w.Sweep(ctx, time.Time{})
+		done := slices.Clone(n.all)
 		told := take(t, n, failures)
 		if !st.Failed() {
 			require.NoError(t, err)
@@ -188,6 +193,14 @@ func TestTheObserverIsToldOfASweepThatFails(t *testing.T) {
 			return false
 		}
 		require.ErrorIs(t, err, storetest.ErrFailed)
+		expired := slices.Contains(w.audit(p.ID), "expire:")
+		for _, notice := range done {
+			if s, is := notice.(heed.Swept); is && !expired {
+				assert.Zero(t, s.Count, "what failed is not counted")
+			}
+		}
+		require.NoError(t, w.Sweep(ctx, time.Time{}), "which leaves the next nothing to expire")
+		n.all = nil
 		require.Len(t, told, 1)
 		assert.Equal(t, "sweep", told[0].What)
 		assert.ErrorIs(t, told[0].Err, storetest.ErrFailed)

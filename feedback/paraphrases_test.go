@@ -200,6 +200,12 @@ func TestTheEvaluatorOverrulesWords(t *testing.T) {
 	assert.ElementsMatch(t, []string{"d2", "d3"}, r.Contradicts)
 	assert.Contains(t, r.Rationale, "(found by the host's evaluator)")
 
+	answer = feedback.Evaluation{Class: feedback.EdgeCase}
+	w.says("cleo", "Log the queries of tenants")
+	assert.True(t, slices.ContainsFunc(asked.Candidates, func(m feedback.Match) bool {
+		return m.ID == "d2" && m.Opposed == feedback.OpposedPolarity
+	}), "it is shown of another topic, too")
+
 	// It says that nothing contradicts, and nothing does.
 	answer = feedback.Evaluation{Class: feedback.EdgeCase, Contradicts: []string{}}
 	r = w.says("dan", "Be terse")

@@ -321,7 +321,8 @@ func TestFreshEvidenceReopensWhatWasRejected(t *testing.T) {
 	for range 8 {
 		w.says("ann", long)
 		w.says("bob", long)
-		assert.Empty(t, w.flush().Proposed, "they were heard")
+		w.flush()
+		assert.Empty(t, w.proposals(feedback.StatePending), "they were heard")
 	}
 	w.says("eve", long)
 	second := w.pending()
@@ -331,7 +332,8 @@ func TestFreshEvidenceReopensWhatWasRejected(t *testing.T) {
 	require.NoError(t, err)
 	for range 7 {
 		w.says("dan", long)
-		assert.Empty(t, w.flush().Proposed, "one person alone does not bring it back")
+		w.flush()
+		assert.Empty(t, w.proposals(feedback.StatePending), "one person alone brings it not back")
 	}
 	w.says("fay", long)
 	third := w.pending()
@@ -342,7 +344,8 @@ func TestFreshEvidenceReopensWhatWasRejected(t *testing.T) {
 		w.says("gus", long)
 	}
 	w.says("dan", long)
-	assert.Empty(t, w.flush().Proposed, "each rejection doubles what it takes")
+	w.flush()
+	assert.Empty(t, w.proposals(feedback.StatePending), "each rejection doubles what it takes")
 	w.says("dan", long)
 	assert.Equal(t, third.ID, w.pending().Previous)
 }
@@ -356,12 +359,30 @@ func TestAnActiveRuleIsNotProposedAgain(t *testing.T) {
 	assert.Empty(t, w.flush().Proposed, "it counts as recurrence")
 	_, err := w.rules.Move(ctx, order(p.ID), feedback.StateRetired)
 	require.NoError(t, err)
-	for range 2 {
+	again := func() {
+		for range 2 {
+			w.says("eve", long)
+			w.flush()
+			assert.Empty(t, w.proposals(feedback.StatePending))
+		}
 		w.says("eve", long)
-		assert.Empty(t, w.flush().Proposed)
 	}
-	w.says("eve", long)
-	assert.Equal(t, p.ID, w.pending().Previous)
+	again()
+	second := w.pending()
+	assert.Equal(t, p.ID, second.Previous)
+	_, err = w.review(second, reject, "cleo")
+	require.NoError(t, err)
+	w.change(p.ID, feedback.Restore)
+	_, err = w.rules.Move(ctx, order(p.ID), feedback.StateRetired)
+	require.NoError(t, err)
+	again() // by one person, because the rule was in force after the rejection
+	assert.Len(t, w.proposals(feedback.StatePending), 1)
+
+	w.damage("feedback.rule", p.ID)
+	w.says("fay", "name the owner")
+	w.says("gus", "name the owner")
+	_, _, err = w.Flush(ctx)
+	assert.ErrorIs(t, err, heed.ErrDamaged, "a rule may be in force")
 }
 
 func TestWhatExpiredIsReopenedByOneMore(t *testing.T) {
@@ -377,6 +398,15 @@ func TestWhatExpiredIsReopenedByOneMore(t *testing.T) {
 	old, err := w.rules.Proposal(ctx, first.ID)
 	require.NoError(t, err)
 	assert.Equal(t, feedback.StateExpired, old.Status)
+
+	_, err = w.review(second, reject, "cleo") // for the first time
+	require.NoError(t, err)
+	w.says("dan", long)
+	w.says("dan", long)
+	w.flush()
+	assert.Empty(t, w.proposals(feedback.StatePending))
+	w.says("fay", long)
+	assert.Equal(t, second.ID, w.pending().Previous)
 }
 
 func TestRuleTypes(t *testing.T) {
@@ -568,14 +598,14 @@ func TestADraftersNonsenseIsContained(t *testing.T) {
 		c []feedback.Feedback) (feedback.Draft, error) {
 		c[0].Tags, c[0].Summary = nil, "spoilt"
 		return feedback.Draft{Text: "Be brief", Type: feedback.Guideline, Action: feedback.RefinePrompt,
-			Place: "style"}, nil
+			Place: "style", Agents: []string{"coder"}}, nil
 	}})
 	w.says("ann", long)
 	w.says("bob", long)
 	p := w.pending()
 	assert.Equal(t, feedback.RefinePrompt, p.Action)
 	assert.Equal(t, "style", p.Place)
-	assert.Equal(t, []string{"prd"}, p.Agents)
+	assert.Equal(t, []string{"coder"}, p.Agents)
 }
 
 func TestPropose(t *testing.T) {
@@ -806,6 +836,18 @@ func TestConflicts(t *testing.T) {
 	assert.Equal(t, []string{
 		"contradiction", "contradiction", "duplicate", "duplicate",
 	}, kinds, "the worst come first")
+}
+
+// Texts are duplicates from the middle between the threshold and 1 on.
+func TestDuplicatesFromTheMiddleOn(t *testing.T) {
+	for score, kind := range map[float64]string{0.9: "duplicate", 0.89: "overlap", 0.8: "overlap"} {
+		w := newWorld(t, feedback.Config{Similarity: topics{"x": score}})
+		w.activate(rule("x: name owners"))
+		found, err := w.rules.Conflicts(ctx, rule("x: whoever holds it is shown"))
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		assert.Equal(t, kind, found[0].Kind, score)
+	}
 }
 
 // Opposed texts contradict each other if they share two fifths of what they are about, however

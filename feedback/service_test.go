@@ -250,6 +250,8 @@ func TestErase(t *testing.T) {
 	assert.Equal(t, 2, p.Occurrences, "proposals keep their counts")
 	assert.Equal(t, []string{"d1", "d2"}, p.Evidence)
 	assert.Equal(t, []string{"evaluate:", "promote:", "erase:ann"}, w.audit("d1"))
+	w.says("eve", "the summary is too long")
+	assert.Equal(t, []string{"d1", "d2", "d3"}, w.pending().Evidence, "it still names what is erased")
 	require.NoError(t, w.Erase(ctx, feedback.Act{ID: "d1", Actor: "ann", Reason: "again"}))
 	assert.ErrorIs(t, w.Erase(ctx, feedback.Act{ID: "unknown", Actor: "ann", Reason: "why not"}),
 		heed.ErrNotFound)
@@ -286,6 +288,7 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 	cfg := s.Config()
 	assert.Equal(t, heed.Trigrams{}, cfg.Similarity)
 	assert.Equal(t, 0.4, cfg.Threshold)
+	assert.Equal(t, 1000, feedback.Window(cfg))
 	assert.Equal(t, feedback.Gate{
 		Quorum: 2, Outsiders: 1, Pending: 200,
 	}, cfg.Gate)

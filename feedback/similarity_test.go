@@ -115,8 +115,27 @@ func TestALongTextIsNotCompared(t *testing.T) {
 	assert.Equal(t, first.Cluster, same.Cluster)
 	assert.Equal(t, feedback.GeneralizableHigh, same.Class)
 	say("zoe", "short as well")
-	assert.Positive(t, longest)
-	assert.Less(t, longest, 4001)
+	say("zoe", filler[:4001])
+	assert.Less(t, longest, 4000)
+	say("zoe", filler[:4000])
+	assert.Equal(t, 4000, longest)
+}
+
+// A text of 4,000 bytes is compared by its words, and a longer one is not.
+func TestALongTextIsComparedByItsWords(t *testing.T) {
+	const need, deny = "tests are needed", "tests are never needed"
+	for size, class := range map[int]feedback.Classification{
+		4000: feedback.Ambiguous, 4001: feedback.EdgeCase,
+	} {
+		w := newWorld(t, feedback.Config{})
+		filler := strings.Repeat(" so it is", 500)
+		f, o := w.correction("ann", ""), w.correction("bob", "")
+		f.Comment = need + filler[len(filler)-size+len(need):]
+		o.Comment = deny + filler[len(filler)-size+len(deny):]
+		require.Len(t, o.Comment, size)
+		w.add(f)
+		assert.Equal(t, class, w.add(o).Class, size)
+	}
 }
 
 // Two texts are the same if they differ only in case, spaces, quotation marks and the ends of
@@ -157,6 +176,8 @@ func TestSimilarIsInclusive(t *testing.T) {
 		matches, err := w.Similar(ctx, w.correction("bob", "x: one thing"), 0)
 		require.NoError(t, err)
 		assert.Len(t, matches, similar, "%v", score)
+		joins := w.says("bob", "x: one thing").Cluster == "d1"
+		assert.Equal(t, similar == 1, joins, score)
 	}
 }
 
@@ -194,17 +215,21 @@ func (s scored) Similar(_ context.Context, _ string, others []string) ([]float64
 
 // A similarity of the host's that returns other numbers than it may leaves a correction for later.
 func TestASimilarityOutOfItsRange(t *testing.T) {
-	for number, valid := range map[float64]bool{
-		0: true, 1: true, -0.01: false, 1.01: false, math.NaN(): false, math.Inf(1): false,
+	for _, test := range []struct {
+		scores scored
+		valid  bool
+	}{
+		{scored{0}, true}, {scored{1}, true}, {scored{-0.01}, false}, {scored{1.01}, false},
+		{scored{math.NaN()}, false}, {scored{math.Inf(1)}, false}, {scored{1, 1}, false}, {nil, false},
 	} {
-		w := newWorld(t, feedback.Config{Similarity: scored{number}})
+		w := newWorld(t, feedback.Config{Similarity: test.scores})
 		w.says("ann", "first")
 		f := w.correction("bob", "second")
 		_, err := w.Record(ctx, f)
 		require.NoError(t, err)
 		_, err = w.Evaluate(ctx, f.ID)
-		assert.Equal(t, valid, err == nil, number)
-		assert.Equal(t, valid, w.get(f.ID).Class != "", number)
+		assert.Equal(t, test.valid, err == nil, test.scores)
+		assert.Equal(t, test.valid, w.get(f.ID).Class != "", test.scores)
 	}
 }
 

@@ -153,7 +153,7 @@ func (s *Service) keepEffect(ctx context.Context, measured *Rule, e Effect) erro
 	_, err := s.step(ctx, s.governing, func(c *change) error {
 		c.Want(store.Wants{Refs: []store.Ref{rulesRef(), ruleKind.Ref(measured.ID)}})
 		rule, err := ruleKind.in(c.Tx, measured.ID)
-		if err != nil || rule.Status != StateActive || !rule.Since.Equal(measured.Since) {
+		if rule.Status != StateActive || !rule.Since.Equal(measured.Since) {
 			return err
 		}
 		c.now = e.Measured

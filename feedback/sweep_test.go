@@ -69,7 +69,9 @@ func TestSweepBelievesTheEarlierClock(t *testing.T) {
 	assert.NotContains(t, w.audit(p.ID), "expire:", "nor does one that is behind")
 	require.NoError(t, w.Sweep(ctx, start.Add(8*day)))
 	assert.Contains(t, w.audit(p.ID), "expire:")
-	assert.Len(t, w.proposals(feedback.StateExpired), 1)
+	closed := w.proposals(feedback.StateExpired)
+	require.Len(t, closed, 1)
+	assert.Equal(t, start.Add(8*day), closed[0].Decided)
 }
 
 // Processes whose clock is right repeat the sweeps of one whose clock is far ahead.
@@ -158,24 +160,31 @@ func TestASweepThatFailsBacksOff(t *testing.T) {
 	assert.Equal(t, feedback.EdgeCase, w.get("d2").Class)
 }
 
+// damage spoils a record.
+func (w *world) damage(kind, id string) {
+	w.t.Helper()
+	for r, err := range w.store.Find(ctx, store.Query{Kind: kind}) {
+		require.NoError(w.t, err)
+		if r.ID == id {
+			r.Body = store.Raw([]byte("[7]"))
+			_, err = w.store.Commit(ctx, store.Batch{Records: []store.Record{r}})
+			require.NoError(w.t, err)
+		}
+	}
+}
+
 // A damaged record of any kind is left out of lists, and keeps nothing else from a sweep.
 func TestDamageKeepsNothingElseWaiting(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	bad, kept := w.propose("ann", rule("Say why")), w.propose("ann", rule("Name the owner"))
 	first := w.says("ann", "add tests")
 	w.says("eve", "be brief")
-	for _, ref := range []store.Ref{
-		{Kind: "feedback.proposal", ID: bad.ID}, {Kind: "feedback.record", ID: first.ID},
-	} {
-		for r, err := range w.store.Find(ctx, store.Query{Kind: ref.Kind}) {
-			require.NoError(t, err)
-			if r.ID == ref.ID {
-				r.Body = store.Raw([]byte("[7]"))
-				_, err = w.store.Commit(ctx, store.Batch{Records: []store.Record{r}})
-				require.NoError(t, err)
-			}
-		}
-	}
+	w.damage("feedback.proposal", bad.ID)
+	w.damage("feedback.record", first.ID)
+	_, err := w.Record(ctx, first)
+	require.ErrorIs(t, err, heed.ErrDamaged)
+	_, err = w.Similar(ctx, w.correction("zoe", "add tests"), 0)
+	require.ErrorIs(t, err, heed.ErrDamaged)
 	all, n, err := w.rules.Proposals(ctx, feedback.ProposalQuery{}, 0)
 	require.ErrorIs(t, err, heed.ErrDamaged)
 	require.Equal(t, 1, n)

@@ -29,14 +29,17 @@ func TestAFloodHidesNoCorrection(t *testing.T) {
 		}
 	}
 	for _, one := range []struct {
-		people, n int
-		want      feedback.Classification
+		window, people, n int
+		want              feedback.Classification
 	}{
-		{1, 20, feedback.GeneralizableHigh}, {1, 150, feedback.GeneralizableHigh},
-		{3, 150, feedback.GeneralizableHigh}, {5, 150, feedback.EdgeCase},
-		{1, 200, feedback.EdgeCase}, // more than four windows
+		{40, 1, 20, feedback.GeneralizableHigh}, {40, 1, 150, feedback.GeneralizableHigh},
+		{40, 3, 150, feedback.GeneralizableHigh}, {40, 5, 150, feedback.EdgeCase},
+		{40, 1, 200, feedback.EdgeCase},                                           // more than four windows
+		{40, 1, 162, feedback.GeneralizableHigh}, {40, 1, 163, feedback.EdgeCase}, // just
+		{44, 4, 44, feedback.EdgeCase}, {41, 4, 60, feedback.GeneralizableHigh},
+		{11, 1, 30, feedback.GeneralizableHigh}, {10, 1, 30, feedback.EdgeCase}, // ten are enough
 	} {
-		w := newWorld(t, feedback.Windowed(40))
+		w := newWorld(t, feedback.Windowed(one.window))
 		w.says("ann", long)
 		flood(w, one.people, one.n)
 		assert.Equal(t, one.want, w.says("bob", long).Class, "%+v", one)
@@ -56,7 +59,7 @@ func TestAFloodHidesNoCorrection(t *testing.T) {
 	alone := newWorld(t, feedback.Windowed(40))
 	flood(alone, 1, 30)
 	alone.says("mallory0", "Always name the database")
-	flood(alone, 1, 30)
+	flood(alone, 1, 39)
 	assert.Equal(t, feedback.Ambiguous, alone.says("bob", "Never name the database").Class)
 }
 
