@@ -34,11 +34,10 @@ func TestAFloodHidesNoCorrection(t *testing.T) {
 	}{
 		{40, 1, 20, feedback.GeneralizableHigh}, {40, 1, 150, feedback.GeneralizableHigh},
 		{40, 3, 150, feedback.GeneralizableHigh}, {40, 5, 150, feedback.EdgeCase},
-		{40, 1, 200, feedback.EdgeCase},                                           // more than four windows
-		{40, 1, 162, feedback.GeneralizableHigh}, {40, 1, 163, feedback.EdgeCase}, // just
+		// At most four windows are read, and ten of a person are never too many.
+		{40, 1, 162, feedback.GeneralizableHigh}, {40, 1, 163, feedback.EdgeCase},
 		{44, 4, 44, feedback.EdgeCase}, {41, 4, 60, feedback.GeneralizableHigh},
-		{11, 1, 30, feedback.GeneralizableHigh}, // ten of a person are enough
-		{10, 1, 30, feedback.EdgeCase},
+		{11, 1, 30, feedback.GeneralizableHigh}, {10, 1, 30, feedback.EdgeCase},
 	} {
 		w := newWorld(t, feedback.Windowed(one.window))
 		w.says("ann", long)
