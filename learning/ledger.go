@@ -227,12 +227,10 @@ func (l *ledger) later() {
 // flush adds the evidence and the changed streaks to the step.
 func (l *ledger) flush() error {
 	l.pending = false
-	if b := &l.batch; len(b.Observations)+len(b.Retract)+len(b.Withdraw) > 0 {
-		b.Policies = l.m.policies()
-		l.tx.Add(*b)
-		l.batch = store.Batch{}
-		clear(l.added)
-	}
+	l.batch.Policies = l.m.policies()
+	l.tx.Add(l.batch)
+	l.batch = store.Batch{}
+	clear(l.added)
 	view := &l.m.kinds.streaks
 	var changed []string // sorted, so that a step that runs again writes in the same order
 	for id, a := range l.accounts {

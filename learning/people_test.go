@@ -327,6 +327,35 @@ func TestANeutralJudgementIsOfNobody(t *testing.T) {
 		f.fire("h", "e", "s")
 		f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: "bob", Value: value})
 		assert.Len(t, f.raw("learning.people"), people, value)
+		e, err := f.Explain(ctx, "h")
+		require.NoError(t, err)
+		assert.Equal(t, (1+value)/2, e.History[0].Reward, value)
+	}
+}
+
+// Who was silent is one of the people of a domain once the silence counts.
+func TestSilenceThatComesToCountIsOfAPerson(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Person: "ann"}))
+	f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: "bob", Value: 1})
+	f.clock.Advance(31 * time.Second)
+	f.sweep()
+	require.Len(t, f.raw("learning.people"), 1)
+	f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: "bob"})
+	require.Contains(t, f.raw("learning.heuristic"), "h silence +1 by ann")
+	assert.Len(t, f.raw("learning.people"), 2)
+}
+
+// A domain may have the name of a heuristic. Its people are no evidence.
+func TestADomainWithTheNameOfAHeuristic(t *testing.T) {
+	f := newFixture(t, learning.Config{})
+	f.put(learning.Heuristic{ID: "h", Domain: "h", Initial: 0.5})
+	f.say(thumb("h", "e", true))
+	for _, m := range []*fixture{f, f.another(learning.Config{})} {
+		assert.InDelta(t, 1.8/2.8, m.confidence("h"), 1e-12)
+		e, err := m.Explain(ctx, "h")
+		require.NoError(t, err)
+		assert.Equal(t, 1., e.People)
 	}
 }
 
@@ -380,6 +409,9 @@ func TestASecondUndoInAMessage(t *testing.T) {
 			require.NoError(t, f.Fire(ctx, learning.Fire{
 				HeuristicID: "h", EventID: event, Person: "ann", Session: "room",
 			}))
+		}
+		for i := range answers.MaxUndos { // they leave room for undos
+			f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: fmt.Sprint(i), Value: 1})
 		}
 		f.undoes("bob")
 		undo := learning.Message{Session: "room", Text: "undo that", Person: "ann"}

@@ -65,6 +65,8 @@ func TestPin(t *testing.T) {
 	assert.Equal(t, host, f.standing("h").Heuristic.Constraints)
 	assert.ErrorIs(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "Ops"}), heed.ErrNotFound)
 	require.NoError(t, f.Pin(ctx, pin))
+	pin.Constraints = learning.Constraints{Lock: "locked", FeedbackWeight: 2}
+	require.NoError(t, f.Pin(ctx, pin))
 
 	var got [][]string
 	for _, e := range f.audit() {
@@ -77,6 +79,7 @@ func TestPin(t *testing.T) {
 		{"learning.pin", "it upsets visitors", "0.2 to 0.2", "0.3 to 0.3"},
 		{"learning.unpin", "its text was rewritten", "0.3 to 0.3", "nothing"},
 		{"learning.pin", "it upsets visitors", "nothing", "0.3 to 0.3"},
+		{"learning.pin", "it upsets visitors", "0.3 to 0.3", "locked, weight 2"},
 	}, got)
 }
 
@@ -157,6 +160,12 @@ func TestHeuristics(t *testing.T) {
 	assert.Equal(t, confidence, f.confidence(full.ID),
 		"the evidence stays, whatever the domain, and the pin does not")
 
+	last := time.Date(9999, 12, 31, 23, 0, 0, 0, time.UTC)
+	for _, at := range []time.Time{time.Unix(0, 1000).UTC(), last} {
+		assert.Equal(t, at, f.put(learning.Heuristic{ID: at.String(), CreatedAt: at}).CreatedAt)
+	}
+	_, err = f.Put(ctx, learning.Heuristic{ID: "x", CreatedAt: last.Add(time.Hour)})
+	assertInputError(t, err, "CreatedAt")
 	for field, h := range map[string]learning.Heuristic{
 		"ID": {}, "Domain": {ID: "x", Domain: "a\x00b"}, "Condition": {ID: "x", Condition: "\xff"},
 		"Initial":             {ID: "x", Initial: 1},

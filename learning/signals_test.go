@@ -447,6 +447,54 @@ func TestRowsOfIgnores(t *testing.T) {
 	})
 }
 
+// counting is a strategy that keeps which ignore in a row it was asked about.
+type counting struct {
+	learning.Strategy
+	rows []int
+}
+
+func (c *counting) InterpretIgnore(a learning.Answer) (learning.Signal, error) {
+	c.rows = append(c.rows, a.Consecutive)
+	return c.Strategy.InterpretIgnore(a)
+}
+
+// Answers of the model make no row.
+func TestWhichIgnoreInARow(t *testing.T) {
+	strategy := &counting{Strategy: loud}
+	f := newFixture(t, learning.Config{Strategy: strategy}, "h")
+	for i, by := range []string{"", "h", "h", ""} {
+		f.clock.Advance(time.Second)
+		f.fire(by, fmt.Sprint("e", i), "s")
+		f.event("s", "next")
+	}
+	assert.Equal(t, []int{1, 1, 2, 1}, strategy.rows)
+}
+
+// An ignore that counts more than the undo before it ends no row.
+func TestAnIgnoreAfterAnUndoLeavesTheRow(t *testing.T) {
+	f := newFixture(t, learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{
+		IgnoreThreshold: 1,
+		Weights:         map[string]float64{learning.ChannelUndo: 0.2, learning.ChannelIgnored: 0.4},
+	}))}, "h")
+	f.fire("h", "e", "s")
+	f.event("x", "undo that")
+	f.event("s", "next")
+	assert.Equal(t, map[string][]float64{learning.ChannelIgnored: {-0.4}}, f.counted("h"))
+	states, err := learning.States(ctx, f.Module)
+	require.NoError(t, err)
+	assert.Contains(t, states, "h: ignored 1")
+}
+
+// Without windows, an answer is not open.
+func TestWithoutWindowsAnAnswerIsClosed(t *testing.T) {
+	f := newFixture(t, learning.Config{Strategy: moody{Strategy: loud,
+		windows: func() learning.Windows { return learning.Windows{} }}}, "h")
+	f.fire("h", "e", "s")
+	fire := f.answer("e").Fires[0]
+	assert.True(t, fire.Closed)
+	assert.Equal(t, []time.Time{{}, {}, {}}, []time.Time{fire.Undo, fire.Ignore, fire.Silence})
+}
+
 // A text in a person's own session takes back nobody else's answers.
 func TestUndoOfOthers(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "a", "b")

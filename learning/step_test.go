@@ -382,6 +382,12 @@ func TestALockKeepsWhatMadeRoom(t *testing.T) {
 	f.put(h)
 	say("late", "")
 	assert.Equal(t, before, f.raw("learning.heuristic"))
+	h = f.standing("h").Heuristic
+	h.Constraints.Lock = ""
+	f.put(h)
+	f.clock.Advance(time.Second)
+	f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: "late", Value: -1})
+	assert.Len(t, f.raw("learning.heuristic"), len(before)+1, "late has taken nothing from busy")
 }
 
 // A lock keeps what was counted. What replaces a judgement while it holds takes the judgement back
@@ -684,9 +690,12 @@ func TestAFireNamesItsAnswer(t *testing.T) {
 	var a answer.Answer
 	require.NoError(t, store.Do(ctx, f.store, func(tx *store.Tx) error {
 		a = answer.Answer{}
-		return f.FireIn(tx, &a, learning.Fire{HeuristicID: "h", EventID: "e"})
+		return f.FireIn(tx, &a, learning.Fire{HeuristicID: "h", EventID: "e",
+			At: start.Add(-time.Minute)})
 	}))
 	assert.Equal(t, "e", a.ID)
+	assert.Equal(t, start.Add(-time.Minute), a.At)
+	assert.Equal(t, a.At, a.Fires[0].Shown)
 	err := f.step1("other", func(tx *store.Tx, a *answer.Answer) error {
 		return f.FireIn(tx, a, learning.Fire{HeuristicID: "h", EventID: "e"})
 	})
