@@ -332,6 +332,8 @@ func TestFreeze(t *testing.T) {
 			return int(s.Fires)
 		}
 		require.Equal(t, 1, fires("before"))
+		unsure := call{args: []string{"--db", db, "store", "freeze", "--reason", "x"}}.run(t)
+		assertFails(t, unsure, misuse, "This stops the learning of the agent", "say --yes")
 		freeze := []string{"--db", db, "store", "freeze", "--yes", "--reason", "a test", "--actor",
 			"kim"}
 		assert.Equal(t, "The agent loop no longer learns, and goes on answering.\n",

@@ -140,6 +140,8 @@ func TestFaults(t *testing.T) {
 		{"no such rule", of(db, "rules", "show", "7d0c2b12-rule"), failed,
 			[]string{"there is no proposal"}},
 		{"no such rule by itself", of(db, "rules", "7d0c"), misuse, []string{"unexpected argument"}},
+		{"one argument too many", of(db, "rules", "show", "a", "b"), misuse,
+			[]string{"unexpected argument b: see heed rules show --help"}},
 		{"a retirement of a proposal", of(db, "rules", "retire", "7d0c2b11-rule", "--yes", "--reason",
 			"x"), failed, []string{`there is no rule "7d0c2b11-rule"`, "heed rules list"}},
 		{"no such status", of(db, "rules", "list", "--status", "new"), misuse,

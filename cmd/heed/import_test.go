@@ -104,6 +104,11 @@ func TestALogWithARowAtFault(t *testing.T) {
 	require.NoError(t, os.WriteFile(mapping, []byte("{\n\"fields\": {,}\n}"), 0o600))
 	got = call{args: []string{"--db", db, "import", log, "--map", mapping}}.run(t)
 	assertFails(t, got, failed, mapping+": the mapping: line 2: invalid character")
+	got = call{args: []string{"--db", db, "import", log, "--map", mapping + ".old"}}.run(t)
+	assertFails(t, got, failed, "there is no file "+mapping+".old")
+	got = call{args: []string{"--db", db, "import", log, "--skip", "--instruments",
+		strings.Repeat("x", 2000)}}.run(t)
+	assertFails(t, got, failed, "Instruments")
 }
 
 // A log without ids counts once, whichever mapping it is read with. A later mapping adds what the

@@ -83,6 +83,9 @@ func TestTheOverviewNamesTenFrozenAgents(t *testing.T) {
 	assert.Equal(t, 10, strings.Count(out, frozen), out)
 	assert.Contains(t, out, more)
 	assert.Contains(t, out, "Last written 2026-01-09 08:00:00.", "by a person, as the audit has it")
+	out = call{args: at(db, "--agent", "strategy")}.run(t).out
+	assert.Contains(t, out, "strategy")
+	assert.NotContains(t, out, frozen, "which are other agents")
 	out = call{args: at(db, "doctor")}.run(t).out
 	assert.Equal(t, 12, strings.Count(out, frozen), out)
 	assert.NotContains(t, out, more)

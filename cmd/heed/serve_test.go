@@ -324,6 +324,9 @@ func TestWhereItServes(t *testing.T) {
 	_, err = within([]string{"--db", sqliteFile(t), "serve", "--agent", "strategy", "--listen",
 		taken.Addr().String()})
 	require.ErrorContains(t, err, "address already in use")
+	_, err = within([]string{"--db", sqliteFile(t), "serve", "--run", "--tenant", "acme", "--new",
+		"--agent", "strategy", "--listen", taken.Addr().String()})
+	require.ErrorContains(t, err, "address already in use", "the tenant is a new one")
 }
 
 // A program has its token in a header, and a person has a cookie. Neither is good as the other.
