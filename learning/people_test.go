@@ -410,6 +410,7 @@ func TestASecondUndoInAMessage(t *testing.T) {
 				HeuristicID: "h", EventID: event, Person: "ann", Session: "room",
 			}))
 		}
+		f.store.forgets = true
 		for i := range answers.MaxUndos { // they leave room for undos
 			f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: fmt.Sprint(i), Value: 1})
 		}

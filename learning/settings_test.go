@@ -69,6 +69,26 @@ func TestSettingsOfTheStore(t *testing.T) {
 	assert.ErrorAs(t, err, &policy, "the module that was open has to be opened again")
 }
 
+// What a host changes in its configuration afterwards changes nothing, or in the one that it reads.
+func TestTheConfigurationIsACopy(t *testing.T) {
+	cfg := learning.Config{
+		Packs:        map[string]learning.Constraints{"p": {FeedbackWeight: 2}},
+		Trust:        evidence.Trust{Instruments: []string{"ci"}, Silence: []string{"quiet"}},
+		Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}},
+	}
+	f := newFixture(t, cfg)
+	was := f.Config()
+	for _, c := range []learning.Config{cfg, f.Config()} {
+		c.Packs["p"] = learning.Constraints{}
+		c.Trust.Instruments[0], c.Trust.Silence[0] = "x", "x"
+		c.Expectations[0].Outcome = "x"
+		is := f.Config()
+		assert.Equal(t, was.Packs, is.Packs)
+		assert.Equal(t, was.Trust, is.Trust)
+		assert.Equal(t, was.Expectations, is.Expectations)
+	}
+}
+
 // If the history is not whole, Rebuild changes nothing.
 func TestRebuildNeedsTheHistory(t *testing.T) {
 	f := newFixtureOver(t, memstore.Config{Retention: store.Retention{HistoryPerCell: 1}},

@@ -485,6 +485,33 @@ func TestAnIgnoreAfterAnUndoLeavesTheRow(t *testing.T) {
 	assert.Contains(t, states, "h: ignored 1")
 }
 
+// A signal that is worth 0 has no effect because of that, and not because of a lock.
+func TestANeutralSignalOnALockedHeuristic(t *testing.T) {
+	f := newFixture(t, learning.Config{Packs: map[string]learning.Constraints{
+		"": {Lock: "locked"}}}, "h")
+	f.fire("h", "e", "s")
+	changes := f.event("s", "next")
+	require.Len(t, changes, 1)
+	assert.Equal(t, []string{learning.LimitNeutral}, changes[0].Limits)
+}
+
+// The undo of a second person counts for itself, also where the ignore that came between counts
+// more than the first.
+func TestASecondUndoAfterAnIgnore(t *testing.T) {
+	f := newFixture(t, learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{
+		IgnoreThreshold: 1,
+		Weights:         map[string]float64{learning.ChannelUndo: 0.2, learning.ChannelIgnored: 0.4},
+	}))}, "h")
+	f.fire("h", "e", "s")
+	f.undoes("bob")
+	f.event("s", "next")
+	changes, err := f.Undo(ctx, learning.Undo{EventID: "e", Person: "cid"})
+	require.NoError(t, err)
+	require.Len(t, changes, 1)
+	assert.NotContains(t, changes[0].Limits, learning.LimitOutweighed)
+	assert.Contains(t, f.raw("learning.heuristic"), "h seen -0.2 by cid")
+}
+
 // Without windows, an answer is not open.
 func TestWithoutWindowsAnAnswerIsClosed(t *testing.T) {
 	f := newFixture(t, learning.Config{Strategy: moody{Strategy: loud,

@@ -88,6 +88,8 @@ func TestReceiptsOfParametersOutOfOrder(t *testing.T) {
 		q := strategy.Query{Key: fmt.Sprint(n), Arms: []strategy.ArmID{"a"}}
 		if one := choose(t, l, q); one.Parameter("n") == "2" {
 			made = append(made, one)
+		} else {
+			credit(t, l, one, -1)
 		}
 	}
 	st.holds = true
@@ -102,11 +104,16 @@ func TestReceiptsOfParametersOutOfOrder(t *testing.T) {
 	}
 	close(st.goOn)
 	require.NoError(t, <-ended)
-	fresh := seeded()
-	for n := range 100 {
-		q := strategy.Query{Key: fmt.Sprint("again ", n), Frozen: true}
-		assert.Equal(t, choose(t, fresh, q).Parameter("n"), choose(t, l, q).Parameter("n"))
+	same := func(when string) {
+		fresh := seeded()
+		for n := range 100 {
+			q := strategy.Query{Key: fmt.Sprint(when, n), Frozen: true}
+			assert.Equal(t, choose(t, fresh, q).Parameter("n"), choose(t, l, q).Parameter("n"), when)
+		}
 	}
+	same("out of order")
+	require.NoError(t, l.Retract(ctx, made[0], []string{""}, "ann", "a mistake"))
+	same("taken back")
 }
 
 // A learner that observes, and does not choose, never reads the segment again.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,16 @@ func TestWhatHoldsAConfidence(t *testing.T) {
 	} {
 		assert.Equal(t, tt.want, tt.h.By(), "%+v", tt.h)
 	}
+}
+
+// An edit lists the fields that differ, and no other.
+func TestEditsAreWhatDiffers(t *testing.T) {
+	was := feedback.Draft{Text: "Be brief", Agents: []string{"a"}, Place: "style"}
+	is := was
+	is.Text, is.Place = "Be kind", ""
+	assert.Equal(t, []Edit{{"text", "Be brief", "Be kind"}, {"place", "style", "none"}},
+		Edits(&was, &is, strings.Clone))
+	assert.Empty(t, Edits(&was, &was, strings.Clone))
 }
 
 func TestHowSomethingIsKnown(t *testing.T) {
