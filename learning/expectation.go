@@ -2,10 +2,10 @@ package learning
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/valid"
 )
 
@@ -53,6 +53,5 @@ func phrases(expectations []Expectation) (all []string) {
 	for _, e := range expectations {
 		all = append(all, strings.ToLower(e.Outcome))
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return text.Distinct(all)
 }

@@ -51,6 +51,7 @@ type faulty struct {
 	mu       sync.Mutex
 	err      error // of Commit
 	blind    error // of all that reads
+	blindAt  int   // the read from now that fails; 0 none
 	failOnce error // of the next Commit
 	commits  []store.Batch
 	reads    int
@@ -95,7 +96,12 @@ func (f *faulty) Read(ctx context.Context, into *store.Snapshot, cells []evidenc
 	refs []store.Ref, finds ...store.Query) error {
 	f.mu.Lock()
 	f.reads++
+	f.blindAt--
+	blind := f.blindAt == 0
 	f.mu.Unlock()
+	if blind {
+		return errDown
+	}
 	if f.blind != nil {
 		return f.blind
 	}

@@ -145,6 +145,7 @@ var errAhead = valid.Input("At",
 func (l *ledger) judge(
 	e *entry, of *account, a *answer.Answer, s answer.Statement,
 ) (*Change, error) {
+	unchanged := *a
 	on, gone, effect := answers.Say(a, s)
 	e.id = l.m.judgementID(a, &on)
 	switch effect {
@@ -165,7 +166,10 @@ func (l *ledger) judge(
 			credits = append(credits[:len(credits):len(credits)], *g.Credit)
 		}
 		if !answers.Replaces(&on, g) {
-			l.makeRoom(e, g, credits)
+			if err := l.makeRoom(e, g, credits); err != nil {
+				*a = unchanged
+				return nil, err
+			}
 			continue
 		}
 		for j := range credits {
@@ -192,18 +196,20 @@ func (l *ledger) judge(
 }
 
 // makeRoom takes back what a statement counted that made room for another one. A locked heuristic
-// keeps it.
-func (l *ledger) makeRoom(e *entry, g *answer.Statement, credits []answer.Credit) {
+// keeps it, also where the new statement is about another one.
+func (l *ledger) makeRoom(e *entry, g *answer.Statement, credits []answer.Credit) error {
+	err := l.read(g.Of)
 	for i := range credits {
 		o := l.m.observation(g.Of, &credits[i], g.By)
 		switch of := l.accounts[g.Of]; {
-		case g.Forgotten():
+		case of == nil || g.Forgotten():
 		case g.Of == e.signal.HeuristicID:
 			e.withdraw = append(e.withdraw, o)
-		case of == nil || l.blocked(of, nil) == "":
+		case l.blocked(of, nil) == "":
 			l.evidence(store.Batch{Withdraw: []string{o.ID}})
 		}
 	}
+	return err
 }
 
 // judgementID returns the id of the observation of a statement. It has the moment in it, because

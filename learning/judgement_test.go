@@ -129,23 +129,6 @@ func TestAChangeSaysWhatIsRead(t *testing.T) {
 	}
 }
 
-// Who comes back after a long time is still one of the people of a domain.
-func TestAPersonWhoComesBackIsOne(t *testing.T) {
-	f := newFixture(t, learning.Config{HalfLife: aDay}, "h")
-	judge := func(n int) (c learning.Change) {
-		for range n {
-			f.clock.Advance(time.Second)
-			c = f.say(learning.Judgement{HeuristicID: "h", EventID: f.clock.Now().String(),
-				Person: "ann", Value: 1})
-		}
-		return c
-	}
-	judge(30)
-	f.clock.Advance(3 * aDay)
-	assert.InDelta(t, judge(1).New, f.confidence("h"), 1e-12)
-	assert.InDelta(t, judge(30).New, f.confidence("h"), 1e-12)
-}
-
 func TestAFloorThatIsMetIsNoLimit(t *testing.T) {
 	f := newFixture(t, learning.Tuned(learning.Config{},
 		learning.Tuning{Bounds: learning.Range{Floor: 0.5, Ceiling: 0.5}}), "h")

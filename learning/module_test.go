@@ -818,14 +818,18 @@ func TestConfig(t *testing.T) {
 	assert.Zero(t, cfg.Trust)
 
 	_, err := learning.New(ctx, learning.Config{
-		Name: "\xff", Initial: 1, Diminish: math.NaN(),
+		Name: "\xff", Answers: "\xff", Initial: 1, Diminish: math.NaN(),
 		Packs:    map[string]learning.Constraints{"p": {Lock: "half"}},
 		HalfLife: time.Second, Trust: evidence.Trust{Instruments: []string{""}},
 		Expectations: []learning.Expectation{{Trigger: " ", Timeout: -1}},
 	})
-	assert.Equal(t, []string{"Store", "Initial", "Diminish", "Name",
+	assert.Equal(t, []string{"Store", "Initial", "Diminish", "Name", "Answers",
 		"Packs[p].Lock", "HalfLife", "Trust.Instruments",
 		"Expectations[0].Trigger", "Expectations[0].Outcome", "Expectations[0].Timeout"}, fields(err))
+	long := strings.Repeat("x", evidence.MaxText-63)
+	_, err = learning.New(ctx, learning.Config{Store: newFixture(t, learning.Config{}).store,
+		Name: long, Answers: long})
+	assert.Equal(t, []string{"Name", "Answers"}, fields(err))
 }
 
 func TestModulesShareAStoreByName(t *testing.T) {

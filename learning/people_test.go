@@ -397,6 +397,24 @@ func TestAnUndoInAMessageOfAThirdPerson(t *testing.T) {
 	assert.Equal(t, "before", changes[0].Signal.EventID)
 }
 
+// Where an answer has no room for another undo, a message means the one before.
+func TestAnUndoForWhichThereIsNoRoom(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	for _, event := range []string{"before", "e"} {
+		f.clock.Advance(time.Second)
+		require.NoError(t, f.Fire(ctx, learning.Fire{
+			HeuristicID: "h", EventID: event, Person: "ann", Session: "room",
+		}))
+	}
+	for i := range answers.MaxUndos {
+		_, err := f.Undo(ctx, learning.Undo{EventID: "e", Person: fmt.Sprint(i)})
+		require.NoError(t, err)
+	}
+	changes := f.hear(learning.Message{Session: "room", Text: "undo that", Person: "ann"})
+	require.Len(t, changes, 1)
+	assert.Equal(t, "before", changes[0].Signal.EventID)
+}
+
 // An undo in a message of the person who asked means the answer, also after the undo of somebody
 // else. The undo of a third person means the answer before.
 func TestASecondUndoInAMessage(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"iter"
 	"os"
 	"strings"
 	"testing"
@@ -166,6 +168,13 @@ func TestHeuristics(t *testing.T) {
 	}
 	_, err = f.Put(ctx, learning.Heuristic{ID: "x", CreatedAt: last.Add(time.Hour)})
 	assertInputError(t, err, "CreatedAt")
+	for weight, fine := range map[float64]bool{0.24: false, 0.25: true, 2: true, 2.01: false} {
+		_, err := f.Put(ctx, learning.Heuristic{ID: fmt.Sprint(weight),
+			Constraints: learning.Constraints{FeedbackWeight: weight}})
+		if assert.Equal(t, fine, err == nil, weight); !fine {
+			assertInputError(t, err, "Constraints.FeedbackWeight")
+		}
+	}
 	for field, h := range map[string]learning.Heuristic{
 		"ID": {}, "Domain": {ID: "x", Domain: "a\x00b"}, "Condition": {ID: "x", Condition: "\xff"},
 		"Initial":             {ID: "x", Initial: 1},
@@ -177,6 +186,42 @@ func TestHeuristics(t *testing.T) {
 		_, err := f.Put(ctx, h)
 		assertInputError(t, err, field)
 	}
+}
+
+// unlisted is a store whose records can't be listed.
+type unlisted struct{ store.Store }
+
+func (unlisted) Find(context.Context, store.Query) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) { yield(store.Record{}, errDown) }
+}
+
+// As long as no heuristic changes, they are listed once.
+func TestHeuristicsAreListedOnce(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "a", "b")
+	list := func() (n int, failed error) {
+		for _, err := range f.Heuristics(ctx) {
+			if n, failed = n+1, err; err != nil {
+				n--
+			}
+		}
+		return n, failed
+	}
+	for range 2 {
+		n, err := list()
+		require.NoError(t, err)
+		assert.Equal(t, 2, n)
+		f.store.Store = unlisted{f.store.Store}
+	}
+	f.put(learning.Heuristic{ID: "c"})
+	_, err := list()
+	assert.ErrorIs(t, err, errDown)
+}
+
+// A row of ignores is kept for a month.
+func TestWhatIsKept(t *testing.T) {
+	kinds, _ := learning.RecordKinds("learning")
+	assert.Equal(t, 10_000, kinds[0].History)
+	assert.Equal(t, store.Limits{For: 30 * aDay, Most: 100_000}, kinds[2].Limits)
 }
 
 // A store that an earlier version wrote: what it limits stays limited, its settings are no change,

@@ -196,6 +196,12 @@ func TestALockHoldsAtOnce(t *testing.T) {
 	}
 	assert.Equal(t, []string{learning.LimitLocked}, f.apply("1", "h", 1).Limits)
 	assert.Empty(t, f.counted("h"))
+
+	between.before = func() { // and the end of a lock
+		require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "ops"}))
+	}
+	assert.Empty(t, f.say(thumb("h", "e", true)).Limits)
+	assert.Equal(t, map[string][]float64{"user_explicit": {0.8}}, f.counted("h"))
 }
 
 // The store has forgotten the silence. The undo counts beside it, and says so.

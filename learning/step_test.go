@@ -390,6 +390,86 @@ func TestALockKeepsWhatMadeRoom(t *testing.T) {
 	assert.Len(t, f.raw("learning.heuristic"), len(before)+1, "late has taken nothing from busy")
 }
 
+// What makes room on an answer is taken back also if it is about another heuristic, unless that is
+// locked.
+func TestAnotherHeuristicMakesRoom(t *testing.T) {
+	for _, lock := range []string{"", "locked"} {
+		f := newFixture(t, learning.Config{}, "h", "other")
+		say := func(heuristic, person, channel string) {
+			f.clock.Advance(time.Second)
+			f.say(learning.Judgement{HeuristicID: heuristic, EventID: "e", Person: person, Value: 1,
+				Channel: channel})
+		}
+		say("other", "busy", "a")
+		say("other", "busy", "b")
+		for i := range 98 {
+			say("other", fmt.Sprint("person ", i), "")
+		}
+		h := f.standing("other").Heuristic
+		h.Constraints.Lock = lock
+		f.put(h)
+		before := f.raw("learning.heuristic")
+		late := f.another(learning.Config{})
+		if lock == "" {
+			late.store.blindAt = 2
+			_, err := late.Judge(ctx, thumb("h", "e", true))
+			require.ErrorIs(t, err, errDown)
+			late.store.blindAt = 0
+		}
+		late.say(thumb("h", "e", true))
+		assert.Len(t, f.answer("e").Statements, 100)
+		kept := 1 // what is new
+		if lock == "" {
+			kept = 0
+		}
+		assert.Len(t, f.raw("learning.heuristic"), len(before)+kept, lock)
+	}
+}
+
+// The same end of an answer is counted once.
+func TestAnEndIsCountedOnce(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fire("h", "e", "s")
+	for i, value := range []float64{1, 0.5} {
+		f.clock.Advance(time.Second)
+		f.store.commits = nil
+		f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: "ann", Value: value})
+		var ends int
+		for _, b := range f.store.commits {
+			for _, o := range b.Observations {
+				if o.Cell.Name == "ended" {
+					ends++
+				}
+			}
+		}
+		assert.Equal(t, 1-i, ends)
+	}
+}
+
+// What holds an implicit signal back is told.
+func TestTheWeightOfAnUndoIsALimit(t *testing.T) {
+	f := newFixture(t, learning.Config{Packs: map[string]learning.Constraints{
+		"": {FeedbackWeight: 0.5}}}, "h")
+	f.fire("h", "e", "s")
+	changes := f.event("x", "undo that")
+	require.Len(t, changes, 1)
+	assert.Contains(t, changes[0].Limits, "weight")
+}
+
+// How an answer ended stays as it is while its heuristic is locked.
+func TestALockKeepsHowAnAnswerEnded(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fire("h", "e", "s")
+	f.say(thumb("h", "e", true))
+	before := f.raw("learning.fire")
+	h := f.standing("h").Heuristic
+	h.Constraints.Lock = "locked"
+	f.put(h)
+	f.clock.Advance(time.Second)
+	f.say(thumb("h", "e", false))
+	assert.Equal(t, before, f.raw("learning.fire"))
+}
+
 // A lock keeps what was counted. What replaces a judgement while it holds takes the judgement back
 // after the lock.
 func TestJudgementsWhileLocked(t *testing.T) {

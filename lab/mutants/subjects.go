@@ -49,6 +49,7 @@ var patterns = map[string]string{
 	engines: "^Test(Store|StoresAgree|StoreClock|.*Undecodable|Check.*|PgBouncer.*|TwoVersions|" +
 		"Sweeps.*|ForgottenInFiles|.*Sums.*|Dump|Load.*|OneOfMany.*|.*Together.*|.*Cut.*|" +
 		"Files.*|SQLite.*|OneStatement.*|Older.*|.*ACall.*|.*Landmark|Quick.*|OtherDialect|Outcome.*|" +
-		"Prepare.*|Isolation.*|Rights|Schema.*|.*Weak.*|Refused.*|Limit.*|Retracting.*|StorePlans)$",
+		"Prepare.*|Isolation.*|Rights|Schema.*|.*Weak.*|Refused.*|Limit.*|Retracting.*|StorePlans|" +
+		"NoHistory.*)$",
 	faults: "FailsAnywhere",
 }

@@ -40,7 +40,7 @@ func TestARestartThatFails(t *testing.T) {
 }
 
 // Without a history, no observation that counts can be left out later, also if it came in a batch
-// with one that was known.
+// with one that was known, or if it is of the moment of a restart.
 func TestNoHistoryIsLost(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		st := at.store(t, sqlstore.Config{Retention: store.Retention{NoHistory: true}})
@@ -49,8 +49,11 @@ func TestNoHistoryIsLost(t *testing.T) {
 		for _, all := range [][]evidence.Observation{{first}, {first, second}} {
 			require.NoError(t, commits(store.Batch{Observations: all})(st))
 		}
-		restart := commits(store.Batch{Restart: []store.Restart{{Cell: first.Cell,
-			At: now.Add(-time.Minute)}}})
-		require.ErrorIs(t, restart(st), evidence.ErrForgotten)
+		for _, from := range []time.Time{now.Add(-time.Minute), now} {
+			restart := commits(store.Batch{Restart: []store.Restart{{Cell: first.Cell, At: from}}})
+			require.ErrorIs(t, restart(st), evidence.ErrForgotten, from)
+		}
+		after := store.Restart{Cell: first.Cell, At: now.Add(time.Microsecond)}
+		require.NoError(t, commits(store.Batch{Restart: []store.Restart{after}})(st))
 	})
 }
