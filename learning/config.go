@@ -167,11 +167,10 @@ func (c *Config) validate() error {
 	found.Check(isConfidence(c.Initial), "Initial", c.Initial, "must be above 0 and below 1")
 	found.Check(isMagnitude(c.Diminish), "Diminish", c.Diminish, notMagnitude)
 	const maxName = evidence.MaxText - 64 // leaves room for the rest of a kind
-	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name,
-		fmt.Sprintf("must be text of at most %d bytes", maxName))
-	isName := evidence.CheckText("", c.Answers) == nil && len(c.Answers) <= maxName
-	found.Check(isName, "Answers", c.Answers,
-		fmt.Sprintf("must be text of at most %d bytes", maxName))
+	fits := func(s string) bool { return evidence.CheckText("", s) == nil && len(s) <= maxName }
+	must := fmt.Sprintf("must be text of at most %d bytes", maxName)
+	found.Check(fits(c.Name), "Name", c.Name, must)
+	found.Check(fits(c.Answers), "Answers", c.Answers, must)
 	for _, pack := range slices.Sorted(maps.Keys(c.Packs)) {
 		found.Add("Packs["+pack+"]", c.Packs[pack].validate())
 	}

@@ -412,9 +412,6 @@ func (l *ledger) adjust(
 	a *account, o *evidence.Observation,
 	how func(t *evidence.Tally, weight, share, reward float64, at evidence.Instant),
 ) {
-	if o.Weight == 0 {
-		return
-	}
 	fair.Apart(l.m.cfg.Trust, a.parts, o)
 	part := evidence.Part{
 		Cell: plain(o.Cell), Channel: o.Channel, Source: o.Source,

@@ -112,8 +112,7 @@ func clamped(worth float64) float64 {
 func (s *settlement) end() {
 	before, implied := s.c.Ended, s.r.Fate(s.m.cfg.tuning.Independent)
 	by := s.r.Decider(s.m.cfg.tuning.Independent)
-	stays := by == nil && before == nil ||
-		by != nil && before != nil && before.Source == by.By && !before.Forgotten()
+	stays := by != nil && before != nil && before.Source == by.By && !before.Forgotten()
 	if implied == s.c.Fate && stays {
 		return
 	}
