@@ -12,6 +12,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
 )
 
 // observed returns a module and what its observer is told, each notice in a line.
@@ -93,6 +94,22 @@ func TestObserverIsToldOfNothingThatDoesNotCount(t *testing.T) {
 	_, err := f.Judge(ctx, thumb("h", "e", true))
 	assert.ErrorIs(t, err, errDown)
 	assert.Empty(t, notices(), "not stored")
+}
+
+// What is known of an answer before it is shown is no notice when it is shown again.
+func TestObserverIsToldOfNoJudgementTwice(t *testing.T) {
+	f, notices := observed(t, learning.Config{}, "h")
+	f.say(thumb("h", "e", true))
+	notices()
+	judged := f.answer("e")
+	for range 2 {
+		require.NoError(t, store.Do(ctx, f.store, func(tx *store.Tx) error {
+			a := *judged
+			tx.Add(store.Batch{ID: "once"})
+			return f.FireIn(tx, &a, learning.Fire{HeuristicID: "h"})
+		}))
+		assert.Empty(t, notices())
+	}
 }
 
 func TestObserverIsToldOfFailures(t *testing.T) {

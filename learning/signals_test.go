@@ -17,6 +17,7 @@ import (
 	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 )
 
@@ -450,11 +451,12 @@ func TestRowsOfIgnores(t *testing.T) {
 // counting is a strategy that keeps which ignore in a row it was asked about.
 type counting struct {
 	learning.Strategy
-	rows []int
+	rows    []int
+	domains []string
 }
 
 func (c *counting) InterpretIgnore(a learning.Answer) (learning.Signal, error) {
-	c.rows = append(c.rows, a.Consecutive)
+	c.rows, c.domains = append(c.rows, a.Consecutive), append(c.domains, a.Domain)
 	return c.Strategy.InterpretIgnore(a)
 }
 
@@ -468,6 +470,12 @@ func TestWhichIgnoreInARow(t *testing.T) {
 		f.event("s", "next")
 	}
 	assert.Equal(t, []int{1, 1, 2, 1}, strategy.rows)
+	require.NoError(t, f.step1("of the model", func(tx *store.Tx, a *answer.Answer) error {
+		a.Domain = "kitchen"
+		return f.FireIn(tx, a, learning.Fire{Stream: "s"})
+	}))
+	f.event("s", "next")
+	assert.Equal(t, "kitchen", strategy.domains[4])
 }
 
 // An ignore that counts more than the undo before it ends no row.

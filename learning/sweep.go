@@ -68,9 +68,7 @@ func (m *Module) silent(
 		if err != nil {
 			return nil, 0, err
 		}
-		if row.Revision > 0 && m.Steps().Due(&row.Value, now) {
-			due = append(due, &heard{Value: &row.Value, id: row.ID, revision: row.Revision})
-		}
+		due = append(due, &heard{Value: &row.Value, id: row.ID, revision: row.Revision})
 	}
 	r := m.newRun(tx, now)
 	if err := r.timeouts(due...); err != nil {
