@@ -60,6 +60,8 @@ func TestDue(t *testing.T) {
 	now := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
 	for given, want := range map[time.Time]time.Time{
 		{}: now, now: now, now.Add(1): now, now.Add(-time.Hour): now.Add(-time.Hour),
+		// Its microseconds since 1970 are more than an int64 has.
+		time.Date(-292500, 1, 1, 0, 0, 0, 0, time.UTC): time.Unix(0, 0),
 	} {
 		assert.Equal(t, want, valid.Due(given, now), given)
 	}

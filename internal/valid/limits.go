@@ -43,10 +43,13 @@ func HalfLife(d time.Duration) string {
 }
 
 // Due returns the moment by which a sweep decides what is due: the one that its caller gave or, if
-// that is zero or later, the clock's.
+// that is zero or later, the clock's. Before 1970, nothing is due.
 func Due(given, clock time.Time) time.Time {
-	if given.IsZero() || given.After(clock) {
+	switch {
+	case given.IsZero() || given.After(clock):
 		return clock
+	case given.Unix() < 0:
+		return time.Unix(0, 0)
 	}
 	return given
 }
