@@ -235,6 +235,10 @@ func TestThanks(t *testing.T) {
 		thanks, _ := b.IsThanks(text)
 		assert.False(t, thanks, text)
 	}
+	for size, short := range map[int]bool{60: true, 61: false} {
+		thanks, _ := b.IsThanks("thanks" + strings.Repeat("!", size-len("thanks")))
+		assert.Equal(t, short, thanks, size)
+	}
 	thanks, _ := learning.SpecConfig().Strategy.IsThanks("thanks")
 	assert.False(t, thanks)
 }

@@ -157,9 +157,6 @@ func (m *Module) Standing(ctx context.Context, heuristicID string) (Standing, er
 func (m *Module) Standings(ctx context.Context, heuristicIDs ...string) (_ map[string]Standing,
 	err error) {
 	defer doing("standings", &err)
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	return m.standingsIn(store.Reading(ctx, m.cfg.Store), heuristicIDs...)
 }
 

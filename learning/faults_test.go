@@ -358,6 +358,23 @@ func TestADamagedHeuristic(t *testing.T) {
 	}
 }
 
+// A heuristic that can't be read, or its row of ignores, fails what is about it.
+func TestDamageIsNoHeuristic(t *testing.T) {
+	for _, kind := range []string{"learning.heuristic", "learning.streak"} {
+		f := newFixture(t, learning.Config{}, "h")
+		f.fire("h", "e", "s")
+		f.event("s", "next")
+		for r, err := range f.store.Find(ctx, store.Query{Kind: kind}) {
+			require.NoError(t, err)
+			r.Body = store.Raw([]byte(`[7]`))
+			_, err = f.store.Commit(ctx, store.Batch{Records: []store.Record{r}})
+			require.NoError(t, err)
+		}
+		_, err := f.Judge(ctx, thumb("h", "e", true))
+		require.ErrorIs(t, err, heed.ErrDamaged, kind)
+	}
+}
+
 // A message that meets an answer which can't be read fails, and ignores nothing.
 func TestADamagedAnswer(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")

@@ -89,7 +89,6 @@ func (f *Fire) validateCompared() error {
 // Invalid input is a [*heed.InputError], and an unknown heuristic [heed.ErrNotFound].
 func (m *Module) Fire(ctx context.Context, f Fire) (err error) {
 	defer doing("fire", &err)
-	f.At = m.orNow(f.At)
 	return m.step(ctx, f.EventID, f.HeuristicID, func(tx *store.Tx, a *answer.Answer) error {
 		if a.Reply == nil && len(a.Fires) == 0 { // it was only judged
 			a.At = f.At

@@ -399,10 +399,8 @@ func (l *ledger) add(e *entry, a *account) {
 		l.adjust(a, &e.also[i], (*evidence.Tally).Add)
 		b.Observations = append(b.Observations, e.also[i])
 	}
-	if e.on != nil || len(b.Observations)+len(b.Withdraw) > 0 {
-		// The step runs again if the record changed until then, for example because of a lock.
-		l.tx.Expect(l.m.kinds.heuristics.Expect(a.heuristic.ID, a.heuristic.Revision))
-	}
+	// The step runs again if the record changed until then, for example because of a lock.
+	l.tx.Expect(l.m.kinds.heuristics.Expect(a.heuristic.ID, a.heuristic.Revision))
 	l.evidence(b)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/answer"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
@@ -646,10 +647,18 @@ func TestStrategyDecides(t *testing.T) {
 	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral,
 		feedback: func(f learning.Judgement) (learning.Signal, error) {
 			return learning.Signal{HeuristicID: f.HeuristicID,
-				EventID: f.EventID, Channel: "user", Worth: 0.8}, nil
+				EventID: f.EventID, Channel: "user", Worth: 0.8, Target: answer.TargetRule}, nil
 		}}}, "h")
 	f.say(thumb("h", "e", false))
 	assert.Equal(t, map[string][]float64{"user": {0.8}}, f.counted("h"))
+	assert.Equal(t, answer.TargetRule, f.answer("e").Statements[0].About)
+}
+
+// A strategy is asked about an undo only if there is an answer to take back.
+func TestNoAnswerIsTakenBack(t *testing.T) {
+	f := newFixture(t, learning.Config{Strategy: moody{Strategy: loud,
+		undo: func([]learning.Answer) ([]learning.Signal, error) { panic("it was asked") }}}, "h")
+	assert.Empty(t, f.event("x", "undo"))
 }
 
 // A strategy may panic, hang or lie. The call returns an error, and nothing is counted or lost.

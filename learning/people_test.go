@@ -359,6 +359,19 @@ func TestADomainWithTheNameOfAHeuristic(t *testing.T) {
 	}
 }
 
+// However many people a domain has, few places count them.
+func TestPeopleHaveFewPlaces(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.store.forgets = true
+	for i := range 150 {
+		f.say(learning.Judgement{HeuristicID: "h", EventID: fmt.Sprint(i), Person: fmt.Sprint(i),
+			Value: 1})
+	}
+	places := len(f.raw("learning.people"))
+	assert.Greater(t, places, 32)
+	assert.LessOrEqual(t, places, 64)
+}
+
 // The answer to an event keeps its time if another heuristic is shown later.
 func TestALaterFireLeavesTheTimeOfTheAnswer(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h", "other")
