@@ -199,9 +199,36 @@ func TestAResolutionHoldsForThePairOfTexts(t *testing.T) {
 		assert.Equal(t, []string{"evaluate:", "promote:cleo"}, w.audit(second.ID))
 		assert.NotEqual(t, feedback.Ambiguous, w.says("bob", off).Class, as)
 		assert.NotEqual(t, feedback.Ambiguous, w.says("ann", on).Class, as)
-		assert.Equal(t, feedback.Ambiguous, w.says("eve", "never disable caching of pages").Class, as)
 		assert.Equal(t, feedback.Ambiguous, w.says("eve", "do not enable caching of pages").Class,
 			"nobody resolved these words")
+	}
+}
+
+// A third text that contradicts one of a pair is another matter.
+func TestAResolutionHoldsForNoThirdText(t *testing.T) {
+	var answer feedback.Evaluation
+	w := newWorld(t, feedback.Config{Evaluator: func(
+		context.Context, feedback.Case,
+	) (feedback.Evaluation, error) {
+		return answer, nil
+	}})
+	for _, one := range []struct {
+		text, contradicts string
+		class             feedback.Classification
+	}{
+		{"cache the pages", "", feedback.EdgeCase}, {"read each page", "d1", feedback.Ambiguous},
+		{"keep no copies", "d2", feedback.Ambiguous}, {"read each page", "d1", feedback.EdgeCase},
+	} {
+		answer = feedback.Evaluation{Class: feedback.EdgeCase}
+		if one.contradicts != "" {
+			answer.Contradicts = []string{one.contradicts}
+		}
+		r := w.says("ann", one.text)
+		assert.Equal(t, one.class, r.Class, r.ID)
+		if r.ID == "d2" {
+			_, err := w.Resolve(ctx, order("d2"), feedback.EdgeCase)
+			require.NoError(t, err)
+		}
 	}
 }
 

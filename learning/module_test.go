@@ -683,6 +683,15 @@ func TestStrategyMisbehaves(t *testing.T) {
 			undo: func([]learning.Answer) ([]learning.Signal, error) {
 				return []learning.Signal{{HeuristicID: "h2", EventID: "e", Channel: "x", Worth: 1}}, nil
 			}},
+		"answers for another event": {feedback: func(learning.Judgement) (learning.Signal, error) {
+			return learning.Signal{HeuristicID: "h", EventID: "f", Channel: "x", Worth: 1}, nil
+		},
+			timeout: func(learning.Answer) (learning.Signal, error) {
+				return learning.Signal{HeuristicID: "h", EventID: "f", Channel: "x", Worth: 1}, nil
+			},
+			undo: func([]learning.Answer) ([]learning.Signal, error) {
+				return []learning.Signal{{HeuristicID: "h", EventID: "f", Channel: "x", Worth: 1}}, nil
+			}},
 		"is not finite": {feedback: func(learning.Judgement) (learning.Signal, error) {
 			return learning.Signal{HeuristicID: "h", EventID: "e", Worth: math.Inf(1)}, nil
 		},

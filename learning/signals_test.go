@@ -491,6 +491,10 @@ func TestAnIgnoreAfterAnUndoLeavesTheRow(t *testing.T) {
 	states, err := learning.States(ctx, f.Module)
 	require.NoError(t, err)
 	assert.Contains(t, states, "h: ignored 1")
+	f.say(thumb("h", "another", true))
+	states, err = learning.States(ctx, f.Module)
+	require.NoError(t, err)
+	assert.NotContains(t, states, "h: ignored 0", "a row that ended is no record")
 }
 
 // A signal that is worth 0 has no effect because of that, and not because of a lock.
@@ -518,16 +522,6 @@ func TestASecondUndoAfterAnIgnore(t *testing.T) {
 	require.Len(t, changes, 1)
 	assert.NotContains(t, changes[0].Limits, learning.LimitOutweighed)
 	assert.Contains(t, f.raw("learning.heuristic"), "h seen -0.2 by cid")
-}
-
-// Without windows, an answer is not open.
-func TestWithoutWindowsAnAnswerIsClosed(t *testing.T) {
-	f := newFixture(t, learning.Config{Strategy: moody{Strategy: loud,
-		windows: func() learning.Windows { return learning.Windows{} }}}, "h")
-	f.fire("h", "e", "s")
-	fire := f.answer("e").Fires[0]
-	assert.True(t, fire.Closed)
-	assert.Equal(t, []time.Time{{}, {}, {}}, []time.Time{fire.Undo, fire.Ignore, fire.Silence})
 }
 
 // A text in a person's own session takes back nobody else's answers.
