@@ -2,6 +2,7 @@ package enginetest_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -55,5 +56,23 @@ func TestNoHistoryIsLost(t *testing.T) {
 		}
 		after := store.Restart{Cell: first.Cell, At: now.Add(time.Microsecond)}
 		require.NoError(t, commits(store.Batch{Restart: []store.Restart{after}})(st))
+	})
+}
+
+// A history that is longer than two pages of 500 is read whole, the newest first.
+func TestHistoryOfSeveralPages(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		st := at.store(t, sqlstore.Config{})
+		now := time.Now().Truncate(time.Microsecond)
+		var all []evidence.Observation
+		for i := range 1001 {
+			all = append(all, observe(fmt.Sprint(i), now.Add(-time.Duration(i)*time.Second)))
+		}
+		require.NoError(t, commits(store.Batch{Observations: all})(st))
+		read, err := gather(st.History(ctx, all[0].Cell))
+		require.NoError(t, err)
+		require.Len(t, read, len(all))
+		assert.Equal(t, all[0].ID, read[0].ID)
+		assert.Equal(t, all[1000].ID, read[1000].ID)
 	})
 }
