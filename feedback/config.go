@@ -96,12 +96,10 @@ func SpecConfig() Config { return Config{Threshold: 0.8} }
 // component is the name of the settings in a store, and in the audit log where they change.
 const component = "feedback"
 
-// setting fills in a default and returns the setting for the store, with whether the host set it. A
-// setting that no host sets follows the stored value.
+// setting fills in a default and returns the setting for the store.
 func setting(name string, value *int, standard int) settings.Field {
-	set := *value != 0
 	*value = cmp.Or(*value, standard)
-	return settings.Field{Name: name, Value: value, Set: set}
+	return settings.Field{Name: name, Value: value}
 }
 
 // complete sets everything that is not set, and returns the settings that the store keeps.

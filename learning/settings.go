@@ -15,16 +15,13 @@ import (
 func kept(c *Config, host Config) []settings.Field {
 	return []settings.Field{
 		{Name: "HalfLife", Value: &c.HalfLife, Set: host.HalfLife != 0, Fixed: true},
-		{Name: "Answers", Value: &c.Answers, Set: host.Answers != ""},
-		{Name: "Initial", Value: &c.Initial, Set: host.Initial != 0},
-		{Name: "Strength", Value: &c.tuning.Strength, Set: host.tuning.Strength != 0},
-		{Name: "Bounds", Value: &c.tuning.Bounds, Set: host.tuning.Bounds != bounds{}},
-		{Name: "Packs", Value: &c.Packs, Set: host.Packs != nil},
-		{Name: "Diminish", Value: &c.Diminish, Set: host.Diminish != 0},
-		{
-			Name: "Trust", Value: &c.Trust,
-			Set: host.Trust.Instruments != nil || host.Trust.Silence != nil,
-		},
+		{Name: "Answers", Value: &c.Answers},
+		{Name: "Initial", Value: &c.Initial},
+		{Name: "Strength", Value: &c.tuning.Strength},
+		{Name: "Bounds", Value: &c.tuning.Bounds},
+		{Name: "Packs", Value: &c.Packs},
+		{Name: "Diminish", Value: &c.Diminish},
+		{Name: "Trust", Value: &c.Trust},
 	}
 }
 

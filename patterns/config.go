@@ -113,8 +113,8 @@ const componentOf = "patterns/"
 func (c *Config) component() settings.Component {
 	own := settings.Component{Name: componentOf + c.Name, Fields: []settings.Field{
 		{Name: "maturity.half_life", Value: &c.HalfLife, Set: c.HalfLife != 0, Fixed: true},
-		{Name: "instruments", Value: &c.Instruments, Set: c.Instruments != nil},
-		{Name: "literal", Value: &c.literal, Set: c.literal},
+		{Name: "instruments", Value: &c.Instruments},
+		{Name: "literal", Value: &c.literal},
 	}}
 	c.HalfLife = cmp.Or(c.HalfLife, quarter)
 	return own

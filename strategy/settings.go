@@ -22,17 +22,17 @@ func (l *Learner) settings(pooling *storedPooling) settings.Component {
 	c := &l.cfg
 	return settings.Component{Name: component + c.Name, Fields: []settings.Field{
 		{Name: "HalfLife", Value: &c.HalfLife, Set: c.HalfLife != 0, Fixed: true},
-		{Name: "Answers", Value: &c.Answers, Set: true},
-		{Name: "Arms", Value: &c.Arms, Set: true},
-		{Name: "Default", Value: &c.Default, Set: true},
-		{Name: "Prior", Value: &c.Prior, Set: true},
-		{Name: "Pooling", Value: pooling, Set: true},
-		{Name: "Exploration", Value: &c.Exploration, Set: true},
-		{Name: "Trust", Value: &c.Trust, Set: true},
-		{Name: "MinConfidence", Value: &c.MinConfidence, Set: true},
-		{Name: "Disabled", Value: &c.Disabled, Set: true},
-		{Name: "Unrecorded", Value: &c.Unrecorded, Set: true},
-		{Name: "Shared", Value: &c.Shared, Set: true},
+		{Name: "Answers", Value: &c.Answers},
+		{Name: "Arms", Value: &c.Arms},
+		{Name: "Default", Value: &c.Default},
+		{Name: "Prior", Value: &c.Prior},
+		{Name: "Pooling", Value: pooling},
+		{Name: "Exploration", Value: &c.Exploration},
+		{Name: "Trust", Value: &c.Trust},
+		{Name: "MinConfidence", Value: &c.MinConfidence},
+		{Name: "Disabled", Value: &c.Disabled},
+		{Name: "Unrecorded", Value: &c.Unrecorded},
+		{Name: "Shared", Value: &c.Shared},
 	}}
 }
 

@@ -28,7 +28,7 @@ type Field struct {
 	// Value points to the setting in the configuration in force, with defaults applied. JSON must
 	// keep it exactly.
 	Value any
-	// Set reports that the host set the field. A field that is not set is stored as not set.
+	// Set reports that the host set a fixed field.
 	Set bool
 	// Fixed reports that the setting changes what is stored. A host that sets another value than the
 	// stored one is refused; a host that does not set it gets the stored one, whatever the default is
@@ -67,8 +67,7 @@ type Component struct {
 
 // A Value is a setting as it is stored.
 type Value struct {
-	// Set and Fixed are as in [Field], and Value is the JSON of the setting.
-	Set   bool            `json:"set,omitempty"`
+	// Fixed is as in [Field], and Value is the JSON of the setting.
 	Fixed bool            `json:"fixed,omitempty"`
 	Value json.RawMessage `json:"value"`
 }
@@ -134,7 +133,7 @@ func (c *Component) reconcile(stored row) (next row, changes map[string]string, 
 		if err != nil {
 			return next, nil, fmt.Errorf("settings: %s: %w", f.Name, err)
 		}
-		v := Value{Set: f.Set, Fixed: f.Fixed, Value: text}
+		v := Value{Fixed: f.Fixed, Value: text}
 		before, known := stored.Fields[f.Name]
 		same := bytes.Equal(f.today(before.Value), text)
 		switch {
@@ -146,12 +145,11 @@ func (c *Component) reconcile(stored row) (next row, changes map[string]string, 
 			if err := json.Unmarshal(before.Value, f.Value); err != nil {
 				return next, nil, fmt.Errorf("settings: %s: %w", f.Name, err)
 			}
-			v.Value, v.Set = before.Value, before.Set || f.Set
+			v.Value = before.Value
 		case !same:
 			changes[f.Name] = string(before.Value) + " -> " + string(text)
 		}
-		changed = changed || !known || before.Set != v.Set || before.Fixed != v.Fixed ||
-			!bytes.Equal(before.Value, v.Value)
+		changed = changed || !known || before.Fixed != v.Fixed || !bytes.Equal(before.Value, v.Value)
 		next.Fields[f.Name] = v
 	}
 	if !changed && len(next.Fields) == len(stored.Fields) {

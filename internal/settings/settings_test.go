@@ -39,7 +39,7 @@ func (h host) open(st store.Store, defaults host) (host, error) {
 func (h *host) component(set host) settings.Component {
 	return settings.Component{Name: "learning/home", Fields: []settings.Field{
 		{Name: "HalfLife", Value: &h.HalfLife, Set: set.HalfLife != 0, Fixed: true},
-		{Name: "Threshold", Value: &h.Threshold, Set: set.Threshold != 0},
+		{Name: "Threshold", Value: &h.Threshold},
 	}}
 }
 
@@ -107,9 +107,6 @@ func TestDefaultThatChanges(t *testing.T) {
 	var st memstore.Store
 	_, err := host{}.open(&st, defaults)
 	require.NoError(t, err)
-	stored, err := settings.Stored(t.Context(), &st, "learning/home")
-	require.NoError(t, err)
-	require.False(t, stored["HalfLife"].Set, "a field that is not set is stored as not set")
 
 	newer := host{HalfLife: 48 * time.Hour, Threshold: 0.7}
 	got, err := host{}.open(&st, newer)
@@ -216,7 +213,7 @@ func TestAnEarlierForm(t *testing.T) {
 	open := func(value any) error {
 		return settings.Open(t.Context(), &st, now, settings.Component{Name: "c",
 			Fields: []settings.Field{{Name: "Fixed", Value: value, Set: true, Fixed: true},
-				{Name: "Free", Value: value, Set: true}}})
+				{Name: "Free", Value: value}}})
 	}
 	require.NoError(t, open(&before{A: 1}))
 	require.NoError(t, open(&today{A: 1}))
@@ -230,33 +227,30 @@ func TestAnEarlierForm(t *testing.T) {
 // Opening writes if a setting, or how it is kept, differs from what is stored, and not otherwise.
 func TestOpeningWritesWhatDiffers(t *testing.T) {
 	type setting struct {
-		name       string
-		value      int
-		set, fixed bool
+		name  string
+		value int
+		fixed bool
 	}
 	for name, test := range map[string]struct {
 		first, second []setting
 		writes        bool
 	}{
-		"the same":      {[]setting{{"a", 1, true, false}}, []setting{{"a", 1, true, false}}, false},
+		"the same":      {[]setting{{"a", 1, false}}, []setting{{"a", 1, false}}, false},
 		"no fields":     {nil, nil, false},
-		"another value": {[]setting{{"a", 1, true, false}}, []setting{{"a", 2, true, false}}, true},
-		"set now":       {[]setting{{"a", 1, false, false}}, []setting{{"a", 1, true, false}}, true},
-		"no longer set": {[]setting{{"a", 1, true, false}}, []setting{{"a", 1, false, false}}, true},
-		"set and fixed": {[]setting{{"a", 1, true, true}}, []setting{{"a", 1, false, true}}, false},
-		"fixed now":     {[]setting{{"a", 1, true, false}}, []setting{{"a", 1, true, true}}, true},
-		"one more field": {[]setting{{"a", 1, true, false}},
-			[]setting{{"a", 1, true, false}, {"b", 1, true, true}}, true},
-		"one field less": {[]setting{{"a", 1, true, false}, {"b", 1, true, false}},
-			[]setting{{"a", 1, true, false}}, true},
-		"no fields now": {[]setting{{"a", 1, true, false}}, nil, true},
+		"another value": {[]setting{{"a", 1, false}}, []setting{{"a", 2, false}}, true},
+		"fixed now":     {[]setting{{"a", 1, false}}, []setting{{"a", 1, true}}, true},
+		"one more field": {[]setting{{"a", 1, false}},
+			[]setting{{"a", 1, false}, {"b", 1, true}}, true},
+		"one field less": {[]setting{{"a", 1, false}, {"b", 1, false}},
+			[]setting{{"a", 1, false}}, true},
+		"no fields now": {[]setting{{"a", 1, false}}, nil, true},
 	} {
 		st := &storetest.Failing{Store: &memstore.Store{}}
 		open := func(all []setting) {
 			var fields []settings.Field
 			for i := range all {
 				fields = append(fields, settings.Field{Name: all[i].name, Value: &all[i].value,
-					Set: all[i].set, Fixed: all[i].fixed})
+					Fixed: all[i].fixed})
 			}
 			require.NoError(t, settings.Open(t.Context(), st, now,
 				settings.Component{Name: "c", Fields: fields}))
