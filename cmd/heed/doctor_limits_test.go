@@ -115,15 +115,15 @@ func TestWhoIsMentioned(t *testing.T) {
 	t.Parallel()
 	coded := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	for want, values := range map[bool][]any{
-		true: {"ann", store.Key("person", "ann"), []any{"bob", "ann"}, map[string]any{"by": "ann"},
-			map[string]any{"a": []any{1.0, map[string]any{"b": "ann"}}}, `{"by": "ann"}`,
+		true: {"ann", "Ann", store.Key("person", "ann"), []any{"bob", "ann"},
+			map[string]any{"by": "ann"}, map[string]any{"a": []any{1.0, map[string]any{"b": "ann"}}}, `{"by": "ann"}`,
 			`{"in": ["bob", "{\"by\": \"ann\"}"]}`, coded(`{"by": "ann"}`)},
-		false: {"Ann", "anna", "", nil, 7.0, true, []any{}, map[string]any{"ann": "bob"},
+		false: {"anna", "", nil, 7.0, true, []any{}, map[string]any{"ann": "bob"},
 			`{"by": "bob"}`, `{"by": "ann"`, coded("ann"), store.Key("person", "bob"),
 			`it was {"by": "ann"}`},
 	} {
 		for _, value := range values {
-			assert.Equal(t, want, mentioned("ann", value), "%v", value)
+			assert.Equal(t, want, mentioned("ann", value, strings.EqualFold), "%v", value)
 		}
 	}
 	for says, found := range map[string]map[string][]string{

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
@@ -35,7 +34,7 @@ func (cmd *forgetCommand) Run(s *session) error {
 		return &usageError{"whom? Name the person"}
 	}
 	return s.with(func() error {
-		found, err := search(s.ctx, s.at, cmd.Person)
+		found, err := search(s, cmd.Person, func(a, b string) bool { return a == b })
 		if err != nil {
 			return err
 		}
@@ -51,13 +50,13 @@ func (cmd *forgetCommand) Run(s *session) error {
 		if err := cmd.forget(s); err != nil {
 			return err
 		}
-		if found, err = search(s.ctx, s.at, cmd.Person); err != nil {
+		if found, err = search(s, cmd.Person, strings.EqualFold); err != nil {
 			return err
 		}
 		after, left := found[s.Tenant], plain("")
 		if len(after) > 0 {
-			left = say(" Their name is still in %v (%v).", plural(len(after), "row", "rows"),
-				slices.Compact(slices.Clone(after)))
+			left = say(" Their name, in this or another case, is still in %v (%v).",
+				plural(len(after), "row", "rows"), slices.Compact(slices.Clone(after)))
 		}
 		return s.told(map[string]any{
 			"person": cmd.Person, "rows": len(before), "left": slices.Concat([]string{}, after),
@@ -123,10 +122,10 @@ func notNamed(person string, found map[string][]string) error {
 	return unknown("person", person, see)
 }
 
-// search returns, by tenant, the kind of each row that names a person, in order.
-func search(ctx context.Context, in *opened, person string) (map[string][]string, error) {
+// search returns, by tenant, the kind of each row with a name that is the same as a person's.
+func search(s *session, person string, same func(a, b string) bool) (map[string][]string, error) {
 	found := make(map[string][]string)
-	for r, err := range in.rows(ctx) {
+	for r, err := range s.at.rows(s.ctx) {
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +137,7 @@ func search(ctx context.Context, in *opened, person string) (map[string][]string
 		if err != nil {
 			return nil, err
 		}
-		if mentioned(person, string(text)) {
+		if mentioned(person, string(text), same) {
 			found[tenant] = append(found[tenant], kind)
 		}
 	}
@@ -150,11 +149,11 @@ func search(ctx context.Context, in *opened, person string) (map[string][]string
 
 // mentioned reports whether a person is a value of JSON, or of JSON that is one of its texts, or of
 // the base64 of such.
-func mentioned(person string, value any) bool {
-	in := func(v any) bool { return mentioned(person, v) }
+func mentioned(person string, value any, same func(a, b string) bool) bool {
+	in := func(v any) bool { return mentioned(person, v, same) }
 	switch v := value.(type) {
 	case string:
-		if v == person || v == store.Key("person", person) {
+		if same(v, person) || same(v, store.Key("person", person)) {
 			return true
 		}
 		if decoded, err := base64.StdEncoding.DecodeString(v); err == nil {
