@@ -80,6 +80,9 @@ func TestForgetSaysWhatIsLeft(t *testing.T) {
 	audit := read[[]store.AuditEntry](t, at(db, "store", "audit", "--action", "x")...)
 	require.Len(t, audit, 1)
 	assert.Regexp(t, "^forgotten-", audit[0].Actor)
+	left = read[struct{ Left []string }](t, "--db", db,
+		"store", "forget", "Ann", "--yes", "--reason", "x")
+	assert.Equal(t, []string{"stream.outbox"}, left.Left, "which names ann")
 }
 
 func TestForgetWhatTheHistoryHasLost(t *testing.T) {
