@@ -446,7 +446,7 @@ func TestAnEndIsCountedOnce(t *testing.T) {
 	}
 }
 
-// What holds an implicit signal back is told.
+// A change names what holds an implicit signal back.
 func TestTheWeightOfAnUndoIsALimit(t *testing.T) {
 	f := newFixture(t, learning.Config{Packs: map[string]learning.Constraints{
 		"": {FeedbackWeight: 0.5}}}, "h")
