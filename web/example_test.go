@@ -103,7 +103,11 @@ func ExampleNew_tenants() {
 	if err != nil {
 		panic(err)
 	}
-	var handlers sync.Map // by organisation
+	type site struct {
+		tenant *loop.Agent
+		pages  http.Handler
+	}
+	var sites sync.Map // by organisation
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		organisation := r.Header.Get("X-Org")
 		tenant, err := agent.Tenant(r.Context(), organisation)
@@ -111,9 +115,10 @@ func ExampleNew_tenants() {
 			http.Error(w, "bad organisation", http.StatusBadRequest)
 			return
 		}
-		pages, ok := handlers.Load(organisation)
-		if !ok {
-			made, err := web.New(web.Config{
+		of, _ := sites.Load(organisation)
+		known, ok := of.(site)
+		if !ok || known.tenant != tenant { // an organisation that left and came back has another agent
+			pages, err := web.New(web.Config{
 				Agent:    tenant,
 				Identify: func(r *http.Request) (string, error) { return r.Header.Get("X-User"), nil },
 			})
@@ -121,9 +126,10 @@ func ExampleNew_tenants() {
 				http.Error(w, "no pages", http.StatusInternalServerError)
 				return
 			}
-			pages, _ = handlers.LoadOrStore(organisation, made)
+			known = site{tenant, pages}
+			sites.Store(organisation, known)
 		}
-		pages.(http.Handler).ServeHTTP(w, r)
+		known.pages.ServeHTTP(w, r)
 	}))
 	defer server.Close()
 
