@@ -1,6 +1,7 @@
 package enginetest_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -474,5 +475,31 @@ func TestLeavingWaitsForCommits(t *testing.T) {
 		}
 		require.NoError(t, tx.Commit())
 		require.NoError(t, <-left)
+	})
+}
+
+// Commits that expect the same tenant to stay do not wait for each other.
+func TestLeavingIsExpectedByManyAtOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		if at.dialect != sqlstore.Postgres {
+			t.Skip("SQLite has one writer at a time")
+		}
+		handle := ofHost(at).handle(t)
+		st := open(t, handle, at.dialect)
+		stays := func(id string) store.Batch {
+			b := noted(id)
+			b.Observations = nil
+			b.Expect = []store.Precondition{{Ref: store.Ref{Kind: "heed.leaving", ID: "acme"}}}
+			return b
+		}
+		tx, err := handle.BeginTx(ctx, nil)
+		require.NoError(t, err)
+		defer tx.Rollback() //nolint:errcheck // the test is over
+		_, err = st.CommitTx(ctx, tx, stays("on its way"))
+		require.NoError(t, err)
+		limited, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		_, err = st.Commit(limited, stays("another"))
+		assert.NoError(t, err)
 	})
 }

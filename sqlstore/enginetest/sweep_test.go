@@ -183,6 +183,24 @@ func TestASweepKeepsHistoriesShort(t *testing.T) {
 	})
 }
 
+// A job that is damaged keeps no record past its time, and the sweep returns its error.
+func TestASweepPassesOverADamagedJob(t *testing.T) {
+	now := time.Now()
+	st := sqliteFile(t, lites[0]).store(t, sqlstore.Config{Now: func() time.Time { return now }})
+	brief := store.Kind{Name: "brief", Limits: store.Limits{For: time.Hour}}
+	require.NoError(t, st.Declare(ctx, brief, store.Kind{Name: "heed.job"}))
+	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{
+		{Ref: store.Ref{Kind: "heed.job", ID: "1"}, At: now, Body: store.Raw([]byte(`[7]`))},
+		{Ref: store.Ref{Kind: "brief", ID: "1"}, At: now, Body: store.Of(1)},
+	}})
+	require.NoError(t, err)
+	now = now.Add(2 * time.Hour)
+	require.ErrorIs(t, st.Sweep(ctx, time.Time{}), heed.ErrDamaged)
+	left, err := gather(st.Find(ctx, store.Query{Kind: "brief"}))
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
 // A job that fails each time, because a pseudonym makes a record too large, keeps no record past
 // its time.
 func TestASweepPassesOverAJobThatFails(t *testing.T) {
