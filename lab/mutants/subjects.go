@@ -48,7 +48,7 @@ func own(dirs ...string) (all []subject) {
 var patterns = map[string]string{
 	engines: "^Test(Store|StoresAgree|StoreClock|.*Undecodable|Check.*|PgBouncer.*|TwoVersions|" +
 		".*Sweep.*|Leaving.*|ForgottenInFiles|.*Sums.*|Dump|Load.*|OneOfMany.*|.*Together.*|.*Cut.*|" +
-		".*History.*|Files.*|SQLite.*|OneStatement.*|Older.*|.*ACall.*|.*Landmark|Quick.*|OtherDialect|Outcome.*|" +
-		"Prepare.*|Isolation.*|Rights|Schema.*|.*Weak.*|Refused.*|Limit.*|Retracting.*|StorePlans)$",
+		".*History.*|Files.*|SQLite.*|OneStatement.*|Older.*|.*ACall.*|.*Landmark|Quick.*|" +
+		"OtherDialect|Outcome.*|Prepare.*|Isolation.*|Rights|Schema.*|.*Weak.*|Refused.*|Limit.*|Retracting.*|StorePlans)$",
 	faults: "FailsAnywhere",
 }
