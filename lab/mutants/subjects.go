@@ -49,6 +49,7 @@ var patterns = map[string]string{
 	engines: "^Test(Store|StoresAgree|StoreClock|.*Undecodable|Check.*|PgBouncer.*|TwoVersions|" +
 		".*Sweep.*|Leaving.*|ForgottenInFiles|.*Sums.*|Dump|Load.*|OneOfMany.*|.*Together.*|.*Cut.*|" +
 		".*History.*|Files.*|SQLite.*|OneStatement.*|Older.*|.*ACall.*|.*Landmark|Quick.*|" +
-		"OtherDialect|Outcome.*|Prepare.*|Isolation.*|Rights|Schema.*|.*Weak.*|Refused.*|Limit.*|Retracting.*|StorePlans)$",
+		"OtherDialect|Outcome.*|Prepare.*|Isolation.*|" +
+		"Rights|Schema.*|.*Weak.*|Refused.*|Limit.*|Retracting.*|StorePlans)$",
 	faults: "FailsAnywhere",
 }
