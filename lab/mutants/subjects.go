@@ -47,9 +47,8 @@ func own(dirs ...string) (all []subject) {
 // patterns choose the tests of a package where not all of them are run.
 var patterns = map[string]string{
 	engines: "^Test(Store|StoresAgree|StoreClock|.*Undecodable|Check.*|PgBouncer.*|TwoVersions|" +
-		".*Sweep.*|Leaving.*|ForgottenInFiles|.*Sums.*|Dump|Load.*|OneOfMany.*|.*Together.*|.*Cut.*|" +
-		".*History.*|Files.*|SQLite.*|OneStatement.*|Older.*|.*ACall.*|.*Landmark|Quick.*|" +
-		"OtherDialect|Outcome.*|Prepare.*|Isolation.*|" +
-		"Rights|Schema.*|.*Weak.*|Refused.*|Limit.*|Retracting.*|StorePlans)$",
+		".*Sweep.*|ForgottenInFiles|.*Sums.*|Dump|Load.*|OneOfMany.*|.*Together.*|.*History.*|" +
+		"Files.*|SQLite.*|OneStatement.*|Older.*|.*ACall.*|.*Landmark|Quick.*|OtherDialect|Outcome.*|" +
+		"Prepare.*|Isolation.*|Rights|Schema.*|.*Weak.*|Refused.*|Limit.*|Retracting.*|StorePlans|.*Cut.*)$",
 	faults: "FailsAnywhere",
 }

@@ -479,7 +479,7 @@ func TestLeavingWaitsForCommits(t *testing.T) {
 }
 
 // Commits that expect the same tenant to stay do not wait for each other.
-func TestLeavingIsExpectedByManyAtOnce(t *testing.T) {
+func TestCommitsTogetherExpectATenantToStay(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		if at.dialect != sqlstore.Postgres {
 			t.Skip("SQLite has one writer at a time")
