@@ -47,8 +47,8 @@ func own(dirs ...string) (all []subject) {
 // patterns choose the tests of a package where not all of them are run.
 var patterns = map[string]string{
 	engines: "^Test(Store|StoresAgree|StoreClock|.*Undecodable|Check.*|PgBouncer.*|TwoVersions|" +
-		".*Sweep.*|ForgottenInFiles|.*Sums.*|Dump|Load.*|OneOfMany.*|.*Together.*|.*History.*|" +
+		".*Sweep.*|ForgottenInFiles|.*Sums.*|Dump|Load.*|OneOfMany.*|.*Together.*|Rights|.*History.*|" +
 		"Files.*|SQLite.*|OneStatement.*|Older.*|.*ACall.*|.*Landmark|Quick.*|OtherDialect|Outcome.*|" +
-		"Prepare.*|Isolation.*|Rights|Schema.*|.*Weak.*|Refused.*|Limit.*|Retracting.*|StorePlans|.*Cut.*)$",
+		"Prepare.*|Isolation.*|Schema.*|.*Weak.*|Refused.*|Limit.*|Retracting.*|StorePlans|.*Cut.*)$",
 	faults: "FailsAnywhere",
 }
