@@ -42,7 +42,7 @@ func TestChecks(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	for _, d := range []feedback.Draft{
 		checking("Name no database", feedback.Check{Forbid: `(?i)\b(postgres|mysql)`}),
-		checking("Greet", feedback.Check{Require: "^Dear "}),
+		checking("Greet", feedback.Check{Require: "^Hello "}),
 		checking("No deletes", feedback.Check{Tool: "sql", Forbid: "(?i)delete|drop"}),
 		checking("No secrets in calls", feedback.Check{Tool: "*", Forbid: "secret"}),
 		checking("Short mails", feedback.Check{Tool: "mail", Require: "^.{0,20}$"}),
@@ -54,15 +54,15 @@ func TestChecks(t *testing.T) {
 		tool, text string
 		broken     []string
 	}{
-		{"", "Dear Ann, use the store", nil},
-		{"", `Dear Ann, read \u0050ostgres`, nil}, // only arguments are decoded
-		{"", "Use Postgres", []string{"Greet: it does not match ^Dear ",
+		{"", "Hello Ann, use the store", nil},
+		{"", `Hello Ann, read \u0050ostgres`, nil}, // because only arguments are decoded
+		{"", "Use Postgres", []string{"Greet: it does not match ^Hello ",
 			`Name no database: it matches (?i)\b(postgres|mysql)`}},
 		{"sql", "select * from postgres", nil},
 		{"sql", "drop table secret", []string{"No secrets in calls: it matches secret",
 			"No deletes: it matches (?i)delete|drop"}},
-		{"mail", "Dear Ann", nil},
-		{"mail", "Dear Ann, how are you today?", []string{"Short mails: it does not match ^.{0,20}$"}},
+		{"mail", "Hello Ann", nil},
+		{"mail", "Hello Ann, how are you today?", []string{"Short mails: it does not match ^.{0,20}$"}},
 		{"shell", "secret", []string{"No secrets in calls: it matches secret"}},
 	} {
 		assert.Equal(t, test.broken, w.check(feedback.Checked{Tool: test.tool, Text: test.text}),
@@ -75,7 +75,7 @@ func TestChecks(t *testing.T) {
 		"unchecked: Greet: the text is 65537 bytes long, and 65536 can be compared with an expression"},
 		w.check(feedback.Checked{ID: "long", Text: strings.Repeat("x", 65537)})[:1],
 		"nothing passes silently")
-	assert.Equal(t, []string{"Greet: it does not match ^Dear "},
+	assert.Equal(t, []string{"Greet: it does not match ^Hello "},
 		w.check(feedback.Checked{Text: strings.Repeat("x", 65536)}))
 	for _, p := range w.proposals(feedback.StateApproved) {
 		assert.Zero(t, w.effect(p.ID).Checks, "and nothing is counted")

@@ -196,7 +196,7 @@ func (l *ledger) judge(
 }
 
 // makeRoom takes back what a statement counted that made room for another one. A locked heuristic
-// keeps it, also where the new statement is about another one.
+// keeps it, also if the new statement is about another heuristic.
 func (l *ledger) makeRoom(e *entry, g *answer.Statement, credits []answer.Credit) error {
 	err := l.read(g.Of)
 	for i := range credits {

@@ -359,7 +359,7 @@ func TestADomainWithTheNameOfAHeuristic(t *testing.T) {
 	}
 }
 
-// However many people a domain has, few places count them.
+// A domain counts its people in at most 64 places, also if it has more people.
 func TestPeopleHaveFewPlaces(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.store.forgets = true
@@ -395,15 +395,20 @@ func TestASecondUndoOfTheModel(t *testing.T) {
 	}
 }
 
-// After an undo of somebody else, the message of a third person takes back the answer before.
-func TestAnUndoInAMessageOfAThirdPerson(t *testing.T) {
-	f := newFixture(t, learning.Config{}, "h")
-	for _, event := range []string{"before", "e"} {
+// fireInRoom shows answers of the heuristic to Ann in a session that several people share.
+func (f *fixture) fireInRoom(events ...string) {
+	for _, event := range events {
 		f.clock.Advance(time.Second)
-		require.NoError(t, f.Fire(ctx, learning.Fire{
+		require.NoError(f, f.Fire(ctx, learning.Fire{
 			HeuristicID: "h", EventID: event, Person: "ann", Session: "room",
 		}))
 	}
+}
+
+// After an undo of somebody else, the message of a third person takes back the answer before.
+func TestAnUndoInAMessageOfAThirdPerson(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fireInRoom("before", "e")
 	f.undoes("bob")
 	changes := f.hear(learning.Message{Session: "room", Text: "undo that", Person: "cid"})
 	require.Len(t, changes, 1)
@@ -413,12 +418,7 @@ func TestAnUndoInAMessageOfAThirdPerson(t *testing.T) {
 // Where an answer has no room for another undo, a message means the one before.
 func TestAnUndoForWhichThereIsNoRoom(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
-	for _, event := range []string{"before", "e"} {
-		f.clock.Advance(time.Second)
-		require.NoError(t, f.Fire(ctx, learning.Fire{
-			HeuristicID: "h", EventID: event, Person: "ann", Session: "room",
-		}))
-	}
+	f.fireInRoom("before", "e")
 	for i := range answers.MaxUndos {
 		_, err := f.Undo(ctx, learning.Undo{EventID: "e", Person: fmt.Sprint(i)})
 		require.NoError(t, err)

@@ -69,7 +69,7 @@ func TestSettingsOfTheStore(t *testing.T) {
 	assert.ErrorAs(t, err, &policy, "the module that was open has to be opened again")
 }
 
-// What a host changes in its configuration afterwards changes nothing, or in the one that it reads.
+// A module does not see what a host changes later in the configuration that it passed or read.
 func TestTheConfigurationIsACopy(t *testing.T) {
 	cfg := learning.Config{
 		Packs:        map[string]learning.Constraints{"p": {FeedbackWeight: 2}},

@@ -460,7 +460,7 @@ func (c *counting) InterpretIgnore(a learning.Answer) (learning.Signal, error) {
 	return c.Strategy.InterpretIgnore(a)
 }
 
-// Answers of the model make no row.
+// An ignored answer of the model does not count in the row of a heuristic's ignored answers.
 func TestWhichIgnoreInARow(t *testing.T) {
 	strategy := &counting{Strategy: loud}
 	f := newFixture(t, learning.Config{Strategy: strategy}, "h")
@@ -478,12 +478,17 @@ func TestWhichIgnoreInARow(t *testing.T) {
 	assert.Equal(t, "kitchen", strategy.domains[4])
 }
 
-// An ignore that counts more than the undo before it ends no row.
-func TestAnIgnoreAfterAnUndoLeavesTheRow(t *testing.T) {
-	f := newFixture(t, learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{
+// ignoresWeighMore configures that an ignore counts more than an undo.
+func ignoresWeighMore() learning.Config {
+	return learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{
 		IgnoreThreshold: 1,
 		Weights:         map[string]float64{learning.ChannelUndo: 0.2, learning.ChannelIgnored: 0.4},
-	}))}, "h")
+	}))}
+}
+
+// An ignore that counts more than the undo before it ends no row.
+func TestAnIgnoreAfterAnUndoLeavesTheRow(t *testing.T) {
+	f := newFixture(t, ignoresWeighMore(), "h")
 	f.fire("h", "e", "s")
 	f.event("x", "undo that")
 	f.event("s", "next")
@@ -497,7 +502,7 @@ func TestAnIgnoreAfterAnUndoLeavesTheRow(t *testing.T) {
 	assert.NotContains(t, states, "h: ignored 0", "a row that ended is no record")
 }
 
-// A signal that is worth 0 has no effect because of that, and not because of a lock.
+// The reason that a signal worth 0 has no effect is its worth, and not the lock of the heuristic.
 func TestANeutralSignalOnALockedHeuristic(t *testing.T) {
 	f := newFixture(t, learning.Config{Packs: map[string]learning.Constraints{
 		"": {Lock: "locked"}}}, "h")
@@ -510,10 +515,7 @@ func TestANeutralSignalOnALockedHeuristic(t *testing.T) {
 // The undo of a second person counts for itself, also where the ignore that came between counts
 // more than the first.
 func TestASecondUndoAfterAnIgnore(t *testing.T) {
-	f := newFixture(t, learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{
-		IgnoreThreshold: 1,
-		Weights:         map[string]float64{learning.ChannelUndo: 0.2, learning.ChannelIgnored: 0.4},
-	}))}, "h")
+	f := newFixture(t, ignoresWeighMore(), "h")
 	f.fire("h", "e", "s")
 	f.undoes("bob")
 	f.event("s", "next")

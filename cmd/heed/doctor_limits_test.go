@@ -116,7 +116,8 @@ func TestWhoIsMentioned(t *testing.T) {
 	coded := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	for want, values := range map[bool][]any{
 		true: {"ann", "Ann", store.Key("person", "ann"), []any{"bob", "ann"},
-			map[string]any{"by": "ann"}, map[string]any{"a": []any{1.0, map[string]any{"b": "ann"}}}, `{"by": "ann"}`,
+			map[string]any{"by": "ann"}, map[string]any{"a": []any{1.0, map[string]any{"b": "ann"}}},
+			`{"by": "ann"}`,
 			`{"in": ["bob", "{\"by\": \"ann\"}"]}`, coded(`{"by": "ann"}`)},
 		false: {"anna", "", nil, 7.0, true, []any{}, map[string]any{"ann": "bob"},
 			`{"by": "bob"}`, `{"by": "ann"`, coded("ann"), store.Key("person", "bob"),
